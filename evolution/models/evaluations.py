@@ -1,0 +1,118 @@
+"""Evaluations: a harness commit on a dataset version, one result per (case, repeat), and verdicts."""
+
+from django.db import models
+
+from evolution.models.datasets import DatasetCase, DatasetVersion
+from evolution.models.harnesses import Harness
+from evolution.states import EvaluationState, Outcome, ShardState
+
+
+class Evaluation(models.Model):
+    """Harness commit x dataset version x model x judge commit x repeats. An error is never a score."""
+
+    harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="evaluations")
+    commit = models.CharField(max_length=40)
+    dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="evaluations")
+    # sorted list of split names
+    splits = models.JSONField(default=list)
+    model = models.CharField(max_length=200)
+    judge_commit = models.CharField(max_length=40)
+    judge_model = models.CharField(max_length=200)
+    repeats = models.PositiveIntegerField(default=1)
+    state = models.CharField(max_length=10, choices=EvaluationState, default=EvaluationState.QUEUED)
+    # (case, repeat) pairs to be made
+    total = models.PositiveIntegerField(default=0)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    # written by workers; a running evaluation with an old heartbeat is picked up by beat
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    created_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["harness", "commit"])]
+
+    def __str__(self) -> str:
+        return f"evaluation {self.pk}"
+
+
+class EvaluationShard(models.Model):
+    """Some cases of an evaluation, worked on by one task at a time under a lease that can expire."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="shards")
+    number = models.PositiveIntegerField()
+    # [[case id, repeat], ...]
+    pairs = models.JSONField()
+    state = models.CharField(max_length=8, choices=ShardState, default=ShardState.QUEUED)
+    # which task holds it, and until when
+    holder = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["evaluation", "number"], name="shard_number")]
+
+    def __str__(self) -> str:
+        return f"shard {self.number} of {self.evaluation_id}"
+
+
+class CaseResult(models.Model):
+    """One (case, repeat) of an evaluation: either scores, or an error."""
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="results")
+    case = models.ForeignKey(DatasetCase, on_delete=models.PROTECT, related_name="results")
+    # 0-based
+    repeat = models.PositiveIntegerField(default=0)
+    # 0 or 1; null when there is an error
+    accuracy = models.FloatField(null=True, blank=True)
+    # 0, 0.5 or 1; null when there is an error
+    effectiveness = models.FloatField(null=True, blank=True)
+    # a sentence for accuracy and one for effectiveness
+    reasons = models.JSONField(default=dict)
+    # a list of objects with kind and text
+    findings = models.JSONField(default=list)
+    reply = models.TextField(blank=True)
+    trajectory = models.JSONField(default=dict)
+    judge_trajectory = models.JSONField(default=dict)
+    prompt_tokens = models.PositiveIntegerField(default=0)
+    completion_tokens = models.PositiveIntegerField(default=0)
+    # of the agent's run, in milliseconds
+    latency_ms = models.FloatField(default=0)
+    # policy_error, judge_error, judge_output; empty when there are scores
+    error_kind = models.CharField(max_length=20, blank=True)
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["evaluation", "case", "repeat"], name="one_result_per_case_and_repeat"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"result {self.pk}"
+
+
+class Verdict(models.Model):
+    """What two evaluations say about a candidate, with every figure it rests on."""
+
+    harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="verdicts")
+    base = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="verdicts_as_base")
+    candidate = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="verdicts_as_candidate")
+    outcome = models.CharField(max_length=12, choices=Outcome)
+    # sentences
+    reasons = models.JSONField(default=list)
+    # the policy in force, and the figures by metric: see evolution.loop.regressions
+    policy = models.JSONField(default=dict)
+    figures = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["base", "candidate"], name="one_verdict_per_pair")]
+
+    def __str__(self) -> str:
+        return f"verdict {self.pk}"

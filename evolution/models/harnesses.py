@@ -1,0 +1,58 @@
+"""Harnesses and what was released of them."""
+
+from django.db import models
+
+from evolution.states import HarnessKind, ReleaseKind
+
+
+class Harness(models.Model):
+    """A named git repository of kind agent or judge; its branch `main` is what is live."""
+
+    name = models.SlugField(max_length=64, unique=True)
+    kind = models.CharField(max_length=8, choices=HarnessKind)
+    title = models.CharField(max_length=200, blank=True)
+    # bare repository, relative to settings.REPOSITORIES_DIR
+    path = models.CharField(max_length=200)
+    # the judge that scores this agent; empty on judges
+    judge = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="judged")
+    # verdict policy: see evolution.loop.regressions.Policy
+    policy = models.JSONField(default=dict, blank=True)
+    # set when people stopped the evolution; a new step clears it
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    # the version that stopping selected
+    selected_commit = models.CharField(max_length=40, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Release(models.Model):
+    """A commit that became live, bound to everything that was measured of it."""
+
+    harness = models.ForeignKey(Harness, on_delete=models.PROTECT, related_name="releases")
+    number = models.PositiveIntegerField()
+    kind = models.CharField(max_length=10, choices=ReleaseKind)
+    commit = models.CharField(max_length=40)
+    tag = models.CharField(max_length=100)
+    step = models.ForeignKey(
+        "evolution.Step", null=True, blank=True, on_delete=models.PROTECT, related_name="releases"
+    )
+    evaluation = models.ForeignKey(
+        "evolution.Evaluation", null=True, blank=True, on_delete=models.PROTECT, related_name="releases"
+    )
+    dataset_version = models.ForeignKey(
+        "evolution.DatasetVersion", null=True, blank=True, on_delete=models.PROTECT
+    )
+    model = models.CharField(max_length=200, blank=True)
+    judge_commit = models.CharField(max_length=40, blank=True)
+    actor = models.CharField(max_length=150)
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [models.UniqueConstraint(fields=["harness", "number"], name="release_number")]
+
+    def __str__(self) -> str:
+        return self.tag

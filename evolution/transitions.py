@@ -1,0 +1,43 @@
+"""The only writer of states: a guarded update on the old state and one audit row, in one transaction."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model, TextChoices
+
+from evolution.actors import Actor
+from evolution.errors import MoveRefused, StaleState
+from evolution.models import Event
+from evolution.states import is_allowed
+
+
+def record(actor: Actor, verb: str, target: Model, reason: str = "", **data: Any) -> Event:
+    """Append one row to the audit trail."""
+    return Event.objects.create(
+        actor=actor.name,
+        verb=verb,
+        target_kind=target._meta.model_name or "",
+        target_id=target.pk,
+        harness_id=getattr(target, "harness_id", None)
+        or (target.pk if target._meta.model_name == "harness" else None),
+        reason=reason,
+        data=data,
+    )
+
+
+def move(target: Any, to: TextChoices, actor: Actor, reason: str = "", **fields: Any) -> None:
+    """Move a record to a state, setting `fields` with it.
+
+    Raises MoveRefused when there is no such move, and StaleState when somebody else moved it first.
+    """
+    source = type(to)(target.state)
+    if not is_allowed(source, to):
+        raise MoveRefused(f"{target} is {source.label}; it can't become {to.label}")
+    with transaction.atomic():
+        changed = type(target).objects.filter(pk=target.pk, state=source).update(state=to, **fields)
+        if changed != 1:
+            raise StaleState(f"{target} is no longer {source.label}; reload it")
+        record(actor, f"{target._meta.model_name}.{to.value}", target, reason, old=source.value, new=to.value)
+    target.state = to
+    for name, value in fields.items():
+        setattr(target, name, value)
