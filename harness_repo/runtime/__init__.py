@@ -1,0 +1,1 @@
+"""Runs a harness: request -> prompt -> agent loop with tools and hooks -> reply and trajectory."""

@@ -1,0 +1,125 @@
+"""What one run has gathered so far, as it grows; it ends up as a Trajectory, however the run ends."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from harness_repo.harness import Harness
+from harness_repo.runtime.chat import ChatReply, Message, ToolCall, Usage
+from harness_repo.runtime.hooks import HookFiring, run_hooks
+from harness_repo.runtime.sandbox import ToolOutcome
+from harness_repo.runtime.trajectory import CallRecord, HookRecord, Status, ToolCallRecord, Trajectory
+
+
+@dataclass
+class Run:
+    """The state of one run; the agent loop is its only writer."""
+
+    harness: Harness
+    variables: Mapping[str, Any]
+    turn: int = 0
+    retries: int = 0
+    status: Status = "ok"
+    reply: str | None = None
+    messages: list[Message] = field(default_factory=list)
+    # The text of the first messages: what the reply may rest on beside tool results.
+    prompt: str = ""
+    skills_loaded: list[str] = field(default_factory=list)
+    tool_calls: list[ToolCallRecord] = field(default_factory=list)
+    hooks: list[HookRecord] = field(default_factory=list)
+    calls: list[CallRecord] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    finish_reason: str = ""
+    error: str | None = None
+    error_kind: str | None = None
+
+    def start(self, messages: Sequence[Message]) -> None:
+        """Take the assembled prompt."""
+        self.messages.extend(messages)
+        self.prompt = "\n\n".join(str(message["content"]) for message in messages)
+
+    def end(
+        self, status: Status, reply: str | None = None, error: str | None = None, kind: str | None = None
+    ) -> None:
+        """Note how the run ended; the last reply proposed stays when none is given."""
+        self.status = status
+        self.reply = self.reply if reply is None else reply
+        self.error, self.error_kind = error, kind
+
+    def add_reply(self, reply: ChatReply) -> None:
+        """Take one answer of the model: its message, tokens and time."""
+        usage = reply.usage
+        self.messages.append(_assistant_message(reply))
+        self.calls.append(
+            CallRecord(self.turn, reply.latency_ms, usage.prompt_tokens, usage.completion_tokens, reply.model)
+        )
+        self.usage = Usage(
+            self.usage.prompt_tokens + usage.prompt_tokens,
+            self.usage.completion_tokens + usage.completion_tokens,
+            self.usage.cached_tokens + usage.cached_tokens,
+        )
+        self.finish_reason = reply.finish_reason
+
+    def add_outcome(
+        self, call: ToolCall, arguments: object, outcome: ToolOutcome, content: str | None = None
+    ) -> None:
+        """Take the outcome of a tool call; the model is told `content`, the error, or the result as JSON."""
+        told: object = outcome.result if outcome.error is None else {"error": outcome.error}
+        text = content if content is not None and outcome.error is None else _json(told)
+        self.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+        self.tool_calls.append(
+            ToolCallRecord(
+                self.turn, call.id, call.name, arguments, outcome.result, outcome.error, outcome.ms
+            )
+        )
+
+    def fire(self, event: str, **payload: Any) -> list[HookFiring]:
+        """Run the hooks of an event over what is known, and record them."""
+        firings = run_hooks(self.harness, event, {**self._known(), **payload})
+        self.hooks.extend(
+            HookRecord(self.turn, event, firing.hook, firing.outcome, firing.record) for firing in firings
+        )
+        return firings
+
+    def trajectory(self) -> Trajectory:
+        """The finished record."""
+        latency = sum(call.ms for call in self.calls) + sum(call.ms for call in self.tool_calls)
+        return Trajectory(
+            status=self.status,
+            reply=self.reply,
+            messages=self.messages,
+            skills_loaded=self.skills_loaded,
+            tool_calls=self.tool_calls,
+            hooks=self.hooks,
+            calls=self.calls,
+            usage=self.usage,
+            latency_ms=latency,
+            finish_reason=self.finish_reason,
+            error=self.error,
+            error_kind=self.error_kind,
+        )
+
+    def _known(self) -> dict[str, Any]:
+        return {
+            "turn": self.turn,
+            "request": self.variables.get("request", {}),
+            "danmaku": self.variables.get("danmaku", []),
+            "prompt": self.prompt,
+            "skills_loaded": list(self.skills_loaded),
+            "tool_calls": [asdict(call) for call in self.tool_calls],
+        }
+
+
+def _assistant_message(reply: ChatReply) -> Message:
+    message: Message = {"role": "assistant", "content": reply.content}
+    if reply.tool_calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in reply.tool_calls
+        ]
+    return message
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

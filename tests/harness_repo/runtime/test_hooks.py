@@ -1,0 +1,155 @@
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from harness_repo.harness import Harness, read_harness
+from harness_repo.hooks import Hook, OnFail, Substitution
+from harness_repo.runtime.checks import numbers_in
+from harness_repo.runtime.hooks import HookFiring, run_hooks
+from harness_repo.runtime.reply import extract_reply, parse_json_reply
+from tests.harness_repo.build import FILES
+
+PLAIN = replace(read_harness(FILES), hooks=[], reply_skill_required=False)
+WARN = OnFail("warn", "m")
+
+
+def fire(
+    check: Mapping[str, object], payload: Mapping[str, object], when: str | None = None
+) -> list[HookFiring]:
+    hook = Hook("h", "reply", when, dict(check), WARN)
+    return run_hooks(replace(PLAIN, hooks=[hook]), "reply", {"reply": "x", **payload})[1:]
+
+
+def outcome(check: Mapping[str, object], **payload: object) -> str:
+    return fire(check, payload)[0].outcome
+
+
+@pytest.mark.parametrize(
+    ("check", "good", "bad"),
+    [
+        ({"kind": "max_length", "characters": 3}, "三个字", "四个字了"),
+        ({"kind": "forbid", "patterns": ["微信", r"1[3-9]\d{9}"]}, "1号链接", "打13800138000"),
+        ({"kind": "valid_json"}, "[1]", "[1"),
+        ({"kind": "valid_json"}, "1", "NaN"),
+        ({"kind": "valid_json"}, "1", "[" * 100_000),
+        ({"kind": "valid_json", "schema": {"type": "object"}}, "{}", "[]"),
+        ({"cel": "reply.size() < 4 && !reply.contains('b')"}, "a", "abab"),
+        ({"cel": "reply.matches('^[0-9]+$')"}, "12", "1x"),
+    ],
+)
+def test_a_check_tells_good_from_bad(check: Mapping[str, object], good: str, bad: str) -> None:
+    assert [outcome(check, reply=good), outcome(check, reply=bad)] == ["pass", "warn"]
+
+
+def test_a_skill_can_be_required_by_name_or_by_kind() -> None:
+    by_name, by_kind = {"skills": ["item_qa", "x"]}, {"skill_kind": "strategy"}
+    assert outcome({"kind": "requires_skill", **by_name}, skills_loaded=["item_qa"]) == "pass"
+    assert outcome({"kind": "requires_skill", **by_kind}, skills_loaded=["item_qa"]) == "warn"
+    assert outcome({"kind": "requires_skill"}, skills_loaded=["gone"]) == "warn"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("3号链接现在89元", "pass"),
+        ("３号链接89.0元，原价1299", "pass"),
+        ("3号链接88元", "warn"),
+        ("满10减1", "warn"),
+        ("没有数字", "pass"),
+    ],
+)
+def test_every_number_needs_evidence(reply: str, expected: str) -> None:
+    payload = {
+        "reply": reply,
+        "prompt": "当前讲解：3号链接",
+        "request": {"danmaku": [{"text": "多少钱"}]},
+        "tool_calls": [{"result": {"price": 89, "list": "1,299"}}, {"result": None}],
+    }
+    assert fire({"kind": "cites_evidence"}, payload)[0].outcome == expected
+
+
+def test_numbers_are_values_and_not_texts() -> None:
+    assert numbers_in("1,299元 89.00 ５ 12:30 1,2,3") == {
+        Decimal(n) for n in ("1299", "89", "5", "12", "30", "1", "2", "3")
+    }
+
+
+def test_what_was_found_is_told_to_people() -> None:
+    firing = fire({"kind": "forbid", "patterns": ["微.?信"]}, {"reply": "加微信"})[0]
+    assert (firing.message, firing.record) == ("m", "m (contains '微信')")
+
+
+def test_a_hook_whose_condition_is_false_does_not_fire() -> None:
+    check = {"kind": "max_length", "characters": 1}
+    assert fire(check, {"reply": "long", "turn": 1}, when="turn > 1") == []
+    assert fire(check, {"reply": "long", "turn": 2}, when="turn > 1")[0].outcome == "warn"
+
+
+@pytest.mark.parametrize(
+    ("check", "detail"),
+    [
+        ({"cel": "nowhere == 1"}, "undeclared reference to 'nowhere'"),
+        ({"cel": "reply + 1 == reply"}, "no matching overload"),
+        ({"cel": "size(reply)"}, "not true or false"),
+        ({"cel": "tool.name == 'x'"}, "name"),
+        ({"kind": "forbid", "patterns": [r"(a|aa)+$"]}, "takes too long"),
+    ],
+)
+def test_a_check_that_cannot_be_made_warns_and_says_why(check: Mapping[str, object], detail: str) -> None:
+    firing = fire(check, {"reply": "a" * 60 + "b"})[0]
+    assert (firing.outcome, firing.message) == ("warn", "the hook could not be evaluated")
+    assert detail in firing.detail
+
+
+def test_a_rewrite_is_seen_by_the_hooks_after_it() -> None:
+    rewrite = OnFail("rewrite", substitute=(Substitution("a", "b"), Substitution("b+", "c")))
+    harness = replace(
+        PLAIN,
+        hooks=[
+            Hook("one", "reply", None, {"kind": "forbid", "patterns": ["a"]}, rewrite),
+            Hook("two", "reply", None, {"cel": "reply == 'c'"}, WARN),
+        ],
+    )
+    firings = run_hooks(harness, "reply", {"reply": "aaa"})
+    assert [(firing.hook, firing.outcome) for firing in firings[1:]] == [("one", "rewrite"), ("two", "pass")]
+
+
+def test_the_message_can_carry_what_was_found() -> None:
+    hook = Hook(
+        "h", "reply", None, {"kind": "max_length", "characters": 1}, OnFail("retry", "too long: {detail}")
+    )
+    firing = run_hooks(replace(PLAIN, hooks=[hook]), "reply", {"reply": "xx"})[1]
+    assert firing.message == firing.record == "too long: 2 characters, at most 1"
+
+
+def test_only_the_hooks_of_the_event_run() -> None:
+    def names(harness: Harness, event: str) -> list[str]:
+        return [firing.hook for firing in run_hooks(harness, event, {"reply": "x"})]
+
+    harness = read_harness(FILES)
+    assert names(harness, "reply") == ["reply_not_empty", "reply_skill_required", "short"]
+    assert names(harness, "input") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "as_json", "reply"),
+    [
+        (" hi \n", False, "hi"),
+        (None, False, ""),
+        ("<think>one\ntwo</think>\n\nhi", False, "hi"),
+        ("```json\n{}\n```", True, "{}"),
+        ("```json\n{}\n```", False, "```json\n{}\n```"),
+    ],
+)
+def test_the_reply_is_taken_out_of_what_the_model_wrote(
+    content: str | None, reply: str, *, as_json: bool
+) -> None:
+    assert extract_reply(content, as_json=as_json) == reply
+
+
+def test_a_json_reply_is_read_with_or_without_its_fence() -> None:
+    assert parse_json_reply('```\n{"a": 1}\n```') == parse_json_reply('{"a": 1}') == {"a": 1}
+    with pytest.raises(ValueError, match="Expecting"):
+        parse_json_reply(None)
