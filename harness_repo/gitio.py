@@ -56,9 +56,10 @@ class GitRunner:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         allowed: Sequence[int] = (0,),
+        settings: Sequence[str] = (),
     ) -> GitResult:
         """Run one git command and wait for it; an exit code that is not allowed raises HarnessRepoError."""
-        command = [git.Git.GIT_PYTHON_GIT_EXECUTABLE, *_options(), *arguments]
+        command = [git.Git.GIT_PYTHON_GIT_EXECUTABLE, *_options(settings), *arguments]
         process = self._git.execute(
             command, istream=subprocess.PIPE, as_process=True, env={**self._environment(), **(env or {})}
         )
@@ -88,8 +89,8 @@ class GitRunner:
         }
 
 
-def _options() -> list[str]:
-    return [part for setting in _SETTINGS for part in ("-c", setting)]
+def _options(settings: Sequence[str]) -> list[str]:
+    return [part for setting in (*_SETTINGS, *settings) for part in ("-c", setting)]
 
 
 def _error(command: str, result: GitResult) -> HarnessRepoError:

@@ -15,7 +15,6 @@ from typing import Self
 from harness_repo.errors import (
     BadRef,
     HarnessRepoError,
-    MergeConflict,
     MissingRef,
     NothingToCommit,
     RefExists,
@@ -24,6 +23,7 @@ from harness_repo.errors import (
     StaleBase,
 )
 from harness_repo.gitio import GitRunner
+from harness_repo.merges import merge_trees
 from harness_repo.names import check_new_ref_name, check_path, check_ref_name
 from harness_repo.objects import Author, read_blobs, read_tree, write_commit, write_tree
 
@@ -149,7 +149,7 @@ class HarnessRepository:
         expected = self._expected(branch, start, expected_head)
         for head in [self.resolve(head) for head in heads]:
             if not self._contains(current, head):
-                tree = self._merge_trees(current, head)
+                tree = merge_trees(self._git, current, head)
                 current = write_commit(self._git, tree, [current, head], author, message)
         if current == start:
             raise NothingToCommit("everything to merge is contained already")
@@ -253,16 +253,6 @@ class HarnessRepository:
         if head != wanted:
             raise StaleBase(f"{branch} is at {(head or 'no commit')[:12]}, not at {wanted[:12]}")
         return head
-
-    def _merge_trees(self, ours: str, theirs: str) -> str:
-        """The tree of a three-way merge, or MergeConflict."""
-        arguments = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages")
-        result = self._git.run(*arguments, ours, theirs, allowed=(0, 1))
-        tree, *names = result.out.decode("utf-8", "surrogateescape").split("\0")
-        if result.code:
-            files = sorted({name for name in names if name})
-            raise MergeConflict(f"{theirs[:12]} conflicts in {', '.join(files)}", files)
-        return tree.strip()
 
     def _move(self, branch: str, new: str, expected: str | None) -> None:
         self._update_ref(branch, "update", f"{new}\0{expected or ZERO}")
