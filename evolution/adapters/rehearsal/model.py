@@ -1,0 +1,69 @@
+"""The rehearsal model behind the ChatModel protocol: role by model name, tokens and latency by a simple estimate."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from evolution.adapters.rehearsal.diagnoser import answer_as_diagnoser
+from evolution.adapters.rehearsal.editor import answer_as_editor
+from evolution.adapters.rehearsal.judge import answer_as_judge
+from evolution.adapters.rehearsal.policy import Turn, answer_as_policy
+from evolution.adapters.rehearsal.text import HAN
+from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest, Usage
+
+ROLES: dict[str, Callable[[ChatRequest], Turn]] = {
+    "rehearsal-policy": answer_as_policy,
+    "rehearsal-judge": answer_as_judge,
+    "rehearsal-diagnoser": answer_as_diagnoser,
+    "rehearsal-editor": answer_as_editor,
+}
+
+# Estimates of a small hosted model: 0.6 tokens per Chinese character, 4 other characters per token,
+# 180 ms to the first token plus 5,000 prompt tokens/s, then 140 tokens/s.
+TOKENS_PER_HAN = 0.6
+CHARACTERS_PER_TOKEN = 4
+FIRST_TOKEN_MS = 180.0
+PROMPT_TOKENS_PER_MS = 5.0
+COMPLETION_TOKENS_PER_MS = 0.14
+
+
+class RehearsalModel:
+    """A deterministic ChatModel: the same request always brings the same reply, usage and latency."""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Answer in the role that the model's name says; ChatError (configuration) for any other name."""
+        role = ROLES.get(request.model)
+        if role is None:
+            known = ", ".join(ROLES)
+            raise ChatError(f"no rehearsal role {request.model!r}; there is {known}", "configuration")
+        turn = role(request)
+        usage = Usage(_prompt_tokens(request), count_tokens(_said(turn)))
+        return ChatReply(
+            content=turn.content,
+            tool_calls=list(turn.calls),
+            finish_reason="tool_calls" if turn.calls else "stop",
+            usage=usage,
+            model=request.model,
+            latency_ms=simulated_latency(usage),
+        )
+
+
+def count_tokens(text: str) -> int:
+    """Estimated tokens of a text."""
+    han = sum(len(run) for run in HAN.findall(text))
+    return round(han * TOKENS_PER_HAN + (len(text) - han) / CHARACTERS_PER_TOKEN)
+
+
+def simulated_latency(usage: Usage) -> float:
+    """Milliseconds that a small hosted model would take; nothing sleeps."""
+    reading = usage.prompt_tokens / PROMPT_TOKENS_PER_MS
+    return round(FIRST_TOKEN_MS + reading + usage.completion_tokens / COMPLETION_TOKENS_PER_MS, 1)
+
+
+def _prompt_tokens(request: ChatRequest) -> int:
+    sent: list[Any] = [*request.messages, *request.tools]
+    return count_tokens(json.dumps(sent, ensure_ascii=False))
+
+
+def _said(turn: Turn) -> str:
+    return (turn.content or "") + "".join(call.name + call.arguments for call in turn.calls)

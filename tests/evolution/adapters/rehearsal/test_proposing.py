@@ -1,0 +1,180 @@
+"""Diagnoser and editor: from failure cases to edits that a harness reads without problems."""
+
+import json
+from typing import Any
+
+from evolution.adapters.rehearsal import RehearsalModel
+from evolution.adapters.rehearsal.blame import LONG_LIST
+from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, diagnosis_request
+from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
+from evolution.prompts.structured import ask
+from harness_repo.harness import Harness, read_harness
+from harness_repo.starters import starter_files
+
+MODEL = RehearsalModel()
+
+
+def starter_texts(**changed: str) -> dict[str, str]:
+    files = {path: data.decode() for path, data in starter_files("live_commerce").items()}
+    return {**files, **changed}
+
+
+def brief(number: int, danmaku: str, *findings: tuple[str, str], reply: str = "", **parts: Any) -> CaseBrief:
+    calls = [
+        {"turn": 1, "name": tool, "arguments": {}, "result": result}
+        for tool, result in parts.get("calls", [])
+    ]
+    trajectory = {
+        "skills_loaded": parts.get("skills", ["item-qa"]),
+        "tool_calls": calls,
+        "calls": [{"turn": 3}],
+    }
+    return CaseBrief(
+        id=f"case-{number}",
+        request={"danmaku": [{"user": "a", "text": danmaku}]},
+        trajectory=trajectory,
+        reply=reply or f"回复{number}哈。",
+        findings=[{"kind": kind, "text": text} for kind, text in findings],
+    )
+
+
+async def diagnose(cases: list[CaseBrief], files: dict[str, str] | None = None) -> DiagnosisOutput:
+    request = diagnosis_request(cases, files or starter_texts(), model="rehearsal-diagnoser")
+    return (await ask(MODEL, request, DiagnosisOutput))[0]
+
+
+async def draft(
+    diagnosis: DiagnosisOutput, files: dict[str, str] | None = None, feedback: str | None = None
+) -> tuple[DraftOutput, Harness]:
+    texts = files or starter_texts()
+    request = draft_request(diagnosis, texts, model="rehearsal-editor", feedback=feedback)
+    output = (await ask(MODEL, request, DraftOutput))[0]
+    before = {path: text.encode() for path, text in texts.items()}
+    after = {**before, **apply_edits(before, output.edits)}
+    harness = read_harness({path: data for path, data in after.items() if data is not None})
+    assert [str(problem) for problem in harness.problems] == []
+    return output, harness
+
+
+def promises() -> list[CaseBrief]:
+    return [
+        brief(n, "几天能到", ("forbidden_claim", "明天就能到哈"), reply="发顺丰，明天就能到哈。")
+        for n in range(3)
+    ]
+
+
+async def test_false_promises_become_a_rule_that_quotes_them() -> None:
+    found = await diagnose(promises())
+    assert (found.part, found.path) == ("prompt", "prompts/constraints.md")
+    output, harness = await draft(found)
+    assert [edit.action for edit in output.edits] == ["append_line"]
+    constraints = next(section for section in harness.prompt if section.name == "constraints")
+    assert "- 不要对观众说「明天就能到」。" in constraints.template
+
+
+async def test_a_long_list_of_rules_gets_a_hook_instead() -> None:
+    rules = "## 约束\n" + "- 回复要口语化。\n" * LONG_LIST
+    files = starter_texts(**{"prompts/constraints.md": rules})
+    found = await diagnose(promises(), files)
+    assert found.part == "hook"
+    _, harness = await draft(found, files)
+    assert any("明天就能到" in hook.check.get("patterns", []) for hook in harness.hooks)
+
+
+async def test_quotes_stand_in_the_cases_verbatim() -> None:
+    cases = promises()
+    for item in (await diagnose(cases)).evidence:
+        case = next(case for case in cases if case.id == item.case)
+        assert item.quote in case.reply
+
+
+async def test_a_tool_that_no_skill_names_becomes_a_new_skill() -> None:
+    cases = [
+        brief(n, text, ("missing_fact", "付款后1小时内可改"))
+        for n, text in enumerate(["地址填错了能改地址吗", "想取消订单", "改地址来得及吗"])
+    ]
+    found = await diagnose(cases)
+    assert found.part == "skill"
+    _, harness = await draft(found)
+    added = set(harness.skills) - set(read_harness(starter_files("live_commerce")).skills)
+    assert len(added) == 1
+    skill = harness.skills[added.pop()]
+    assert skill.kind == "reply"
+    assert "get_order_policy" in skill.body
+    assert "time_limit" in skill.body
+
+
+async def test_a_fact_that_was_returned_but_not_stated_amends_the_statement_line() -> None:
+    result = {"ship_from": "嘉兴仓", "remote_areas": "新疆不发货"}
+    cases = [
+        brief(
+            n,
+            "新疆给发吗",
+            ("missing_fact", "新疆不发货"),
+            skills=["delivery-qa"],
+            calls=[("get_delivery_info", result)],
+        )
+        for n in range(3)
+    ]
+    found = await diagnose(cases)
+    assert found.path == "skills/delivery-qa/SKILL.md"
+    _, harness = await draft(found)
+    assert "remote_areas" in harness.skills["delivery-qa"].body
+    assert "remote_areas" not in harness.skills["delivery-qa"].description
+
+
+async def test_a_skill_that_was_not_chosen_gets_the_viewers_words() -> None:
+    cases = [brief(n, "还要多久补货呢", ("missing_fact", "11月12日补货")) for n in range(3)]
+    found = await diagnose(cases)
+    assert found.path == "skills/stock-qa/SKILL.md"
+    before = read_harness(starter_files("live_commerce")).skills["stock-qa"].description
+    _, harness = await draft(found)
+    assert harness.skills["stock-qa"].description.startswith(before)
+    assert len(harness.skills["stock-qa"].description) > len(before)
+
+
+async def test_the_language_gets_its_rule_once() -> None:
+    cases = [brief(n, "how much", ("wrong_language", "券后价")) for n in range(3)]
+    output, _ = await draft(await diagnose(cases))
+    assert "英文" in output.edits[0].content
+
+
+async def test_cases_without_findings_are_diagnosed_with_little_confidence() -> None:
+    case = CaseBrief(
+        id="9", request={"messages": []}, symptom="Cancelled a flight without checking the policy."
+    )
+    found = await diagnose([case])
+    assert found.confidence < 0.5
+    assert found.evidence[0].quote in case.symptom
+    await draft(found)
+
+
+async def test_feedback_puts_the_reviewers_words_into_the_rule() -> None:
+    output, _ = await draft(await diagnose(promises()), feedback="改成「不要承诺具体哪天送到」")
+    assert [edit.content for edit in output.edits] == ["- 不要承诺具体哪天送到"]
+
+
+async def test_feedback_can_ask_for_a_hook() -> None:
+    output, harness = await draft(await diagnose(promises()), feedback="use a hook instead")
+    assert output.edits[0].path.startswith("hooks/")
+    assert len(harness.hooks) == 3
+
+
+async def test_feedback_can_ask_for_something_shorter() -> None:
+    cases = [brief(n, "地址填错了能改地址吗", ("missing_fact", "付款后可改")) for n in range(3)]
+    found = await diagnose(cases)
+    long = (await draft(found))[0].edits[0].content
+    short = (await draft(found, feedback="描述太长，短一点"))[0].edits[0].content
+    assert len(short) < len(long)
+
+
+async def test_amended_change_sentences_in_free_words_become_a_rule() -> None:
+    found = (await diagnose(promises())).model_copy(update={"changes": ["不要承诺送达日期。"]})
+    output, _ = await draft(found)
+    assert output.edits[0].content == "- 不要承诺送达日期。"
+
+
+async def test_the_same_cases_bring_the_same_draft() -> None:
+    first = (await draft(await diagnose(promises())))[0]
+    second = (await draft(await diagnose(promises())))[0]
+    assert json.dumps(first.model_dump()) == json.dumps(second.model_dump())
