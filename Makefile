@@ -1,0 +1,58 @@
+# `make up` is all it takes on a fresh clone. Every target stands on its own: each brings up the environment first.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+COMPILE := $(BIN)/pip-compile --quiet --strip-extras --no-header --annotation-style=line \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+.PHONY: help install up demo check format test bench lock
+
+help:  ## say what there is
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP)  ## make the environment in .venv from the lock file
+
+# The development lock holds everything of the other one, so one environment serves every target.
+$(STAMP): requirements.txt requirements-dev.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+up: $(STAMP)  ## run everything in the foreground: database, broker, web, worker, beat
+	@exec $(BIN)/python manage.py up
+
+demo: $(STAMP)  ## drive the whole loop over the demonstration and print the series
+	@exec $(BIN)/python manage.py demo
+
+check: $(STAMP)  ## lint, types, import rules, templates, migrations, production settings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/djade --check --target-version 5.2 $$(git ls-files --cached --others --exclude-standard 'templates/*.html')
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	DEBUG=0 HTTPS=1 SECRET_KEY=$$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(64))') \
+		$(BIN)/python -W error manage.py check --deploy --fail-level WARNING
+
+format: $(STAMP)  ## put the sources into house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/djade --target-version 5.2 $$(git ls-files --cached --others --exclude-standard 'templates/*.html')
+
+test: check  ## everything that CI runs
+	$(BIN)/pytest
+
+bench: $(STAMP)  ## figures that the documentation quotes
+	$(BIN)/python -m tests.ops.bench
+
+lock: $(STAMP)  ## write the lock files anew from the .in files
+	$(COMPILE) --output-file requirements.txt requirements.in
+	$(COMPILE) --output-file requirements-dev.txt requirements-dev.in
+	@# The plain version: which build of it pip takes is the installing machine's business.
+	sed -i -E 's/^(torch==[0-9.]+)\+[a-z0-9.]+/\1/' requirements.txt requirements-dev.txt

@@ -1,0 +1,204 @@
+"""All settings, from the environment with defaults that need nothing installed.
+
+Embedded servers under `var/` stand in wherever `DATABASE_URL` or `CELERY_BROKER_URL` is not set.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import environ
+from django.utils.translation import gettext_lazy as _
+
+from workbench.embedded.paths import broker_socket, database_socket_directory, var_directory
+from workbench.secret_key import load_secret_key
+
+env = environ.Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+# Values of the environment win over those of the file.
+if (BASE_DIR / ".env").is_file():
+    environ.Env.read_env(BASE_DIR / ".env")
+
+EMBEDDED_DATABASE = not env.str("DATABASE_URL", default="")
+EMBEDDED_BROKER = not env.str("CELERY_BROKER_URL", default="")
+
+# Everything the installation owns: embedded servers, harness repositories, logs, generated secrets.
+VAR_DIR = var_directory()
+# Bare git repositories of the harnesses; web and workers must share it.
+REPOSITORIES_DIR = Path(env.str("REPOSITORIES_DIR", default=str(VAR_DIR / "repositories")))
+DEFAULT_HARNESS = env.str("DEFAULT_HARNESS", default="live_commerce")
+
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(VAR_DIR)
+# The loopback names always: health checks use them.
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", *env.list("ALLOWED_HOSTS", default=[])]
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "template_partials",
+    "django_celery_beat",
+    "evolution",
+    "workbench",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "workbench.middleware.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    # Sign-in is required everywhere unless a view says otherwise with `login_not_required`.
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "workbench.urls"
+WSGI_APPLICATION = "workbench.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+EMBEDDED_DATABASE_SETTINGS = {
+    "ENGINE": "django.db.backends.postgresql",
+    "NAME": "workbench",
+    "USER": "workbench",
+    "HOST": str(database_socket_directory(VAR_DIR)),
+}
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": EMBEDDED_DATABASE_SETTINGS if EMBEDDED_DATABASE else env.db("DATABASE_URL")
+}
+DATABASES["default"]["CONN_MAX_AGE"] = env.int("CONN_MAX_AGE", default=60)
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = env.str("LANGUAGE_CODE", default="en")
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(VAR_DIR / "static")))
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+MEDIA_ROOT = VAR_DIR / "media"
+
+# Behind TLS, set HTTPS=1; behind a proxy that sets X-Forwarded-Proto itself, TRUST_PROXY=1 too.
+HTTPS = env.bool("HTTPS", default=False)
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+SESSION_COOKIE_SECURE = HTTPS
+CSRF_COOKIE_SECURE = HTTPS
+if env.bool("TRUST_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+
+# One queue. A message is acknowledged when its task has ended, so a killed worker loses nothing: the broker hands
+# it out again after the visibility time-out, and the sweep of leases in the database is quicker than that.
+EMBEDDED_BROKER_URL = f"redis+socket://{broker_socket(VAR_DIR)}"
+CELERY_BROKER_URL = EMBEDDED_BROKER_URL if EMBEDDED_BROKER else env.str("CELERY_BROKER_URL")
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # Seconds; above the longest task and the longest countdown.
+    "visibility_timeout": env.int("CELERY_VISIBILITY_TIMEOUT", default=3600),
+    "unacked_restore_interval": 10,
+    "unacked_restore_throttle": False,
+}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_DEFAULT_QUEUE = "workbench"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_TIME_LIMIT = 3000
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# On SIGQUIT (SIGTERM under REMAP_SIGTERM) running tasks get this long; what has not ended is handed out again.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5
+CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+CELERY_TIMEZONE = TIME_ZONE
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULE = {
+    # Takes over what a killed worker left; cheap when there is nothing. A round that was missed is not made up for.
+    "sweep": {"task": "evolution.sweep", "schedule": 15.0, "options": {"expires": 15}},
+}
+
+# An OpenAI-compatible endpoint. Without one, the rehearsal model serves every role.
+LLM_BASE_URL = env.str("LLM_BASE_URL", default="")
+LLM_API_KEY = env.str("LLM_API_KEY", default="")
+LLM_MODEL = env.str("LLM_MODEL", default="")
+LLM_MODEL_POLICY = env.str("LLM_MODEL_POLICY", default="") or LLM_MODEL
+LLM_MODEL_JUDGE = env.str("LLM_MODEL_JUDGE", default="") or LLM_MODEL
+LLM_MODEL_DIAGNOSER = env.str("LLM_MODEL_DIAGNOSER", default="") or LLM_MODEL
+LLM_MODEL_EDITOR = env.str("LLM_MODEL_EDITOR", default="") or LLM_MODEL
+# Of one call, retries not counted; and how often the client tries again.
+LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=60.0)
+LLM_MAX_RETRIES = env.int("LLM_MAX_RETRIES", default=4)
+# Seconds that the rehearsal model waits before each answer, to rehearse long evaluations with.
+REHEARSAL_DELAY_SECONDS = env.float("REHEARSAL_DELAY_SECONDS", default=0.0)
+
+# Cases that one task of an evaluation has under way at once.
+EVALUATION_CONCURRENCY = env.int("EVALUATION_CONCURRENCY", default=8)
+# A worker renews its hold on a task of an evaluation three times as often; this long after it dies another takes over.
+EVALUATION_LEASE_SECONDS = env.float("EVALUATION_LEASE_SECONDS", default=30.0)
+
+# Empty: the multilingual encoder whose weights ship with its package. Else any sentence-transformers model.
+EMBEDDING_MODEL = env.str("EMBEDDING_MODEL", default="")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "loggers": {
+        # One line per request to a model is no news.
+        "httpx2": {"level": "WARNING"},
+        "django.server": {"handlers": ["console"], "propagate": False},
+    },
+}
