@@ -2,12 +2,45 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness_repo.runtime.chat import ChatModel
+
 Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of an import, as a format's reader hands it over, fit for PostgreSQL."""
+
+    # format, such as tau-bench, and the record's id there
+    source: str
+    source_id: str
+    # whether it went wrong; what passed is counted only
+    failed: bool
+    # line of the file where the record starts, 1-based
+    line: int
+    request: dict[str, Any] = field(default_factory=dict)
+    context: dict[str, Any] = field(default_factory=dict)
+    # trajectory/1
+    trajectory: dict[str, Any] = field(default_factory=dict)
+    reply: str = ""
+    symptom: str = ""
+    scores: dict[str, Any] = field(default_factory=dict)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    category: str = ""
+    harness_commit: str = ""
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A record that can't be used, and why; the others of its file are read all the same."""
+
+    line: int
+    reason: str
 
 
 class Embedder(Protocol):
@@ -36,3 +69,10 @@ class Clusterer(Protocol):
 
     def group(self, vectors: Vectors) -> Grouping:
         """Return a label per row, in row order."""
+
+
+class NamedModel(NamedTuple):
+    """A chat model and the name that requests to it carry."""
+
+    model: ChatModel
+    name: str

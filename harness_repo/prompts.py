@@ -55,9 +55,11 @@ def parse_template(path: str, data: bytes, known: frozenset[str]) -> tuple[str |
     return text, problems
 
 
-def variables_of(template: str) -> set[str]:
+# Every run assembles the same few sections: parse each text once.
+@functools.lru_cache(maxsize=512)
+def variables_of(template: str) -> frozenset[str]:
     """The variables that a template takes from outside; raises jinja2.TemplateSyntaxError."""
-    return jinja2.meta.find_undeclared_variables(template_environment().parse(template))
+    return frozenset(jinja2.meta.find_undeclared_variables(template_environment().parse(template)))
 
 
 def _line_with(text: str, word: str) -> int:

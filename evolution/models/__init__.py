@@ -1,6 +1,6 @@
 """The loop's records. States are written by `evolution.transitions` only."""
 
-from evolution.models.cases import Cluster, Embedding, FailureCase
+from evolution.models.cases import Cluster, Embedding, FailureCase, Sighting
 from evolution.models.datasets import Dataset, DatasetCase, DatasetVersion
 from evolution.models.evaluations import CaseResult, Evaluation, EvaluationShard, Verdict
 from evolution.models.events import Event, Job
@@ -23,6 +23,7 @@ __all__ = [
     "Job",
     "Proposal",
     "Release",
+    "Sighting",
     "Step",
     "Verdict",
 ]

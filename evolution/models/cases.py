@@ -87,6 +87,24 @@ class FailureCase(models.Model):
         return f"case {self.pk}"
 
 
+class Sighting(models.Model):
+    """Another id under which an identical failure was seen; a case's count is 1 + its sightings."""
+
+    harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="sightings")
+    case = models.ForeignKey(FailureCase, on_delete=models.CASCADE, related_name="sightings")
+    source = models.CharField(max_length=64)
+    source_id = models.CharField(max_length=200)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["harness", "source", "source_id"], name="sighting_source_id")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.source_id}"
+
+
 class Embedding(models.Model):
     """The vector of one text under one model, so that it is never computed twice."""
 

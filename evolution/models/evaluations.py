@@ -103,7 +103,7 @@ class Verdict(models.Model):
     base = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="verdicts_as_base")
     candidate = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="verdicts_as_candidate")
     outcome = models.CharField(max_length=12, choices=Outcome)
-    # sentences
+    # [{"code": ..., "values": {...}}]: see evolution.loop.reasons, which makes sentences of them
     reasons = models.JSONField(default=list)
     # the policy in force, and the figures by metric: see evolution.loop.regressions
     policy = models.JSONField(default=dict)

@@ -8,7 +8,7 @@ from django.db.models import TextChoices
 from evolution import states
 
 # By machine, the moves as words; what is not listed is refused.
-ALLOWED = {
+ALLOWED: dict[type[TextChoices], str] = {
     states.CaseState: "open>ignored open>resolved ignored>open resolved>open",
     states.ClusterState: (
         "new>escalating new>diagnosed new>ignored new>resolved "
@@ -22,13 +22,13 @@ ALLOWED = {
         "drafting>drafted drafting>failed drafted>confirmed drafted>rejected drafted>drafting "
         "failed>drafting failed>rejected "
         "confirmed>in_step confirmed>rejected confirmed>drafted confirmed>drafting "
-        "in_step>released in_step>confirmed in_step>drafted"
+        "in_step>released in_step>confirmed in_step>drafted in_step>rejected"
     ),
     states.StepState: (
         "ready>evaluating ready>revised ready>rolled_back ready>stopped "
         "evaluating>evaluated evaluating>ready "
         "evaluated>promoted evaluated>revised evaluated>rolled_back evaluated>stopped "
-        "evaluated>evaluating promoted>rolled_back"
+        "evaluated>evaluating evaluated>ready promoted>rolled_back"
     ),
     states.EvaluationState: (
         "queued>running queued>finished queued>partial queued>cancelled "
@@ -40,7 +40,9 @@ ALLOWED = {
         "queued>running queued>failed queued>done running>done running>failed running>queued failed>queued"
     ),
 }
-PAIRS = [(machine, a, b) for machine in ALLOWED for a, b in product(machine, machine)]
+PAIRS: list[tuple[type[TextChoices], TextChoices, TextChoices]] = [
+    (machine, source, target) for machine in ALLOWED for source, target in product(list(machine), repeat=2)
+]
 
 
 @pytest.mark.parametrize(

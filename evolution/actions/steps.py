@@ -1,0 +1,73 @@
+"""What people do with evolution steps: start, evaluate, and decide them."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from evolution.actors import Actor, Role
+from evolution.adapters import chat
+from evolution.errors import LoopError
+from evolution.loop import promotion, steps
+from evolution.models import Evaluation, Harness, Proposal, Release, Step
+from evolution.states import StepState
+from evolution.tasks.evaluations import enqueue_evaluation
+
+
+def start_step(actor: Actor, harness: Harness, proposals: Sequence[Proposal]) -> Step:
+    """Merge confirmed proposals on the branch of a new step."""
+    actor.require(Role.DEVELOPER)
+    return steps.merge_step(actor, harness, proposals)
+
+
+@transaction.atomic
+def evaluate_step(actor: Actor, step: Step, *, enqueue: bool = True) -> list[Evaluation]:
+    """Measure what is live and the step's candidate; the verdict comes with the second of them. Returns both.
+
+    With `enqueue` false the caller performs them.
+    """
+    actor.require(Role.DEVELOPER)
+    model = chat.build_model(chat.Role.POLICY).name
+    judge_model = chat.build_model(chat.Role.JUDGE).name
+    both = steps.measure_step(actor, step, model=model, judge_model=judge_model)
+    for evaluation in both if enqueue else ():
+        enqueue_evaluation(evaluation)
+    return both
+
+
+def take_out(actor: Actor, step: Step, proposal: Proposal) -> None:
+    """Go on with the step without one of its proposals, which is confirmed again; the step is to be evaluated anew."""
+    actor.require(Role.DEVELOPER)
+    if proposal.step_id != step.pk:
+        raise LoopError(_("%(proposal)s is not in %(step)s") % {"proposal": proposal, "step": step})
+    steps.rebuild_step(actor, step, without=proposal)
+
+
+def rebuild_step(actor: Actor, step: Step) -> None:
+    """Merge the step's proposals again on what is live now; the step is to be evaluated anew."""
+    actor.require(Role.DEVELOPER)
+    steps.rebuild_step(actor, step)
+
+
+def promote_step(actor: Actor, step: Step, reason: str = "") -> Release:
+    """Make the step's candidate live. Against the verdict, or without a clear one, this needs a reason."""
+    actor.require(Role.OPERATOR)
+    return promotion.promote(actor, step, reason)
+
+
+def revise_step(actor: Actor, step: Step, reason: str) -> None:
+    """Send the step's proposals back to be amended."""
+    actor.require(Role.DEVELOPER)
+    promotion.revise(actor, step, reason)
+
+
+def roll_back_step(actor: Actor, step: Step, reason: str) -> None:
+    """Give the step up; if it is live, what was live before becomes live again, which takes an operator."""
+    actor.require(Role.OPERATOR if step.state == StepState.PROMOTED else Role.DEVELOPER)
+    promotion.roll_back(actor, step, reason)
+
+
+def stop_evolution(actor: Actor, step: Step, reason: str) -> str:
+    """Close the series with the version that the early-stop rule selects, and make that live. Returns its commit."""
+    actor.require(Role.OPERATOR)
+    return promotion.stop(actor, step, reason)

@@ -1,0 +1,23 @@
+"""Who a commit is by: a person or a part of the system by name, or the model that drafted it."""
+
+import re
+
+from evolution.actors import Actor
+from harness_repo.objects import Author
+
+# Reserved by RFC 2606, so that nobody can own the address.
+_DOMAIN = "workbench.invalid"
+
+
+def author_of(actor: Actor) -> Author:
+    """Return the actor as a commit's author."""
+    return Author(actor.name, actor.email or f"{_local_part(actor.name)}@{_DOMAIN}")
+
+
+def model_author(model: str) -> Author:
+    """Return a model as a commit's author; its address is at the domain `model.invalid`."""
+    return Author(model, f"{_local_part(model)}@model.invalid")
+
+
+def _local_part(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "unknown"

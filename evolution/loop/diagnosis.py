@@ -1,0 +1,132 @@
+"""Stage 3: the diagnoser reads a sample of a cluster beside the harness, and says why they fail.
+
+Only quotes that stand in the cases are kept. Guard, sealed and calibration cases are never shown, nor is
+what a right answer would be. Whether the diagnosis is right is for people to say.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from evolution.actors import SYSTEM, Actor
+from evolution.errors import LoopError
+from evolution.loop.asking import ask_model
+from evolution.loop.clusters import is_visible_to_models
+from evolution.loop.quotes import quotes_verbatim
+from evolution.loop.repositories import open_repository
+from evolution.models import Cluster, Diagnosis, Event, FailureCase
+from evolution.ports import NamedModel
+from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, Evidence, diagnosis_request
+from evolution.states import CaseState, ClusterState, is_allowed
+from evolution.transitions import move, record
+from harness_repo.harness import is_harness_path
+from harness_repo.repository import MAIN
+
+SAMPLE = 12
+
+
+def sample_members(cluster: Cluster, size: int = SAMPLE) -> list[FailureCase]:
+    """The cluster's strongest open members that a model may see."""
+    members = FailureCase.objects.filter(cluster=cluster, state=CaseState.OPEN).select_related("dataset_case")
+    ordered = members.order_by("-strength", "pk")
+    return [case for case in ordered if is_visible_to_models(case)][:size]
+
+
+def build_brief(case: FailureCase) -> CaseBrief:
+    """The failure as a model is shown it: what happened and what was wrong, not what would be right."""
+    return CaseBrief(
+        id=str(case.pk),
+        category=case.category,
+        request=case.request,
+        context=case.context,
+        trajectory=case.trajectory or None,
+        reply=case.reply,
+        symptom=case.symptom,
+        findings=[
+            {name: str(value) for name, value in finding.items()}
+            for finding in case.findings
+            if isinstance(finding, dict)
+        ],
+    )
+
+
+def readable_files(files: dict[str, bytes]) -> dict[str, str]:
+    """The files of a version that belong to the harness, as text."""
+    return {path: data.decode("utf-8", "replace") for path, data in files.items() if is_harness_path(path)}
+
+
+def diagnose_cluster(actor: Actor, cluster: Cluster, model: NamedModel) -> Diagnosis:
+    """Make a diagnosis of the cluster on what is live.
+
+    Raises LoopError when no member may be shown, the model can't be asked, or none of its quotes is in the
+    cases.
+    """
+    briefs = [build_brief(case) for case in sample_members(cluster)]
+    if not briefs:
+        raise LoopError(_("%(cluster)s has no open failure that a model may see") % {"cluster": cluster})
+    repository = open_repository(cluster.harness)
+    commit = repository.resolve(MAIN)
+    request = diagnosis_request(briefs, readable_files(repository.files(commit)), model=model.name)
+    answer = ask_model(model, request, DiagnosisOutput)
+    evidence = verify_evidence(answer.evidence, briefs)
+    if not evidence:
+        raise LoopError(
+            _("none of the passages that %(model)s quoted is in the cases") % {"model": model.name}
+        )
+    return _store(actor, cluster, answer, evidence, commit=commit, model=model.name)
+
+
+def verify_evidence(evidence: Sequence[Evidence], briefs: Sequence[CaseBrief]) -> list[dict[str, Any]]:
+    """The evidence whose quote stands verbatim in the case it names, each once."""
+    shown = {brief.id: brief for brief in briefs}
+    kept = []
+    for item in evidence:
+        brief = shown.get(item.case.strip())
+        entry = {"case": item.case.strip(), "turn": item.turn, "quote": item.quote, "verified": True}
+        if brief is not None and quotes_verbatim(brief, item.quote):
+            entry["case"] = int(brief.id)
+            if entry not in kept:
+                kept.append(entry)
+    return kept
+
+
+def _store(
+    actor: Actor,
+    cluster: Cluster,
+    answer: DiagnosisOutput,
+    evidence: list[dict[str, Any]],
+    *,
+    commit: str,
+    model: str,
+) -> Diagnosis:
+    with transaction.atomic():
+        cluster = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        diagnosis = Diagnosis.objects.create(
+            harness_id=cluster.harness_id,
+            cluster=cluster,
+            part=answer.part,
+            path=answer.path if is_harness_path(answer.path) else "",
+            hypothesis=answer.hypothesis,
+            confidence=answer.confidence,
+            evidence=evidence,
+            first_wrong_turn=answer.first_wrong_turn,
+            changes=answer.changes,
+            refuted_by=answer.refuted_by,
+            base_commit=commit,
+            model=model,
+            output=answer.model_dump(),
+        )
+        record(actor, "diagnosis.created", diagnosis, cluster=cluster.number, model=model)
+        if not _was_named_by_people(cluster):
+            cluster.name, cluster.description = answer.cluster_name[:200], answer.cluster_description
+            cluster.save(update_fields=["name", "description", "updated_at"])
+        state = ClusterState(cluster.state)
+        if state != ClusterState.IN_PROGRESS and is_allowed(state, ClusterState.DIAGNOSED):
+            move(cluster, ClusterState.DIAGNOSED, SYSTEM)
+    return diagnosis
+
+
+def _was_named_by_people(cluster: Cluster) -> bool:
+    return Event.objects.filter(verb="cluster.renamed", target_kind="cluster", target_id=cluster.pk).exists()

@@ -1,0 +1,317 @@
+"""Stage 7: what becomes of a measured step. Promote, revise, roll back or stop; each can be repeated until it is done.
+
+Git goes first, by compare-and-swap on main, then the records in one transaction: whoever repeats an action that died
+in between finds main where it belongs and only writes the records.
+"""
+
+from django.db import transaction
+from django.db.models import Count, F, Max, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from evolution.actors import Actor
+from evolution.errors import LoopError
+from evolution.loop.authors import author_of
+from evolution.loop.evaluation import ENDED, average_scores
+from evolution.loop.regressions import load_scores
+from evolution.loop.repositories import open_repository
+from evolution.loop.steps import explain_git_errors, lock_harness
+from evolution.loop.stopping import BASELINE, Advice, Measured, early_stop
+from evolution.models import Cluster, Evaluation, FailureCase, Harness, Proposal, Release, Step
+from evolution.states import (
+    CaseState,
+    ClusterState,
+    Outcome,
+    ProposalState,
+    ReleaseKind,
+    StepState,
+)
+from evolution.transitions import move, record
+from harness_repo.repository import MAIN, HarnessRepository
+
+# Smaller clusters are long tail: one more rule for them is likelier to break something.
+SMALLEST_CLUSTER = 3
+OPEN_CLUSTERS = (
+    ClusterState.NEW,
+    ClusterState.ESCALATING,
+    ClusterState.DIAGNOSED,
+    ClusterState.IN_PROGRESS,
+    ClusterState.REGRESSED,
+)
+LIVE_PROPOSALS = (
+    ProposalState.DRAFTING,
+    ProposalState.DRAFTED,
+    ProposalState.CONFIRMED,
+    ProposalState.IN_STEP,
+)
+
+
+def promote(actor: Actor, step: Step, reason: str = "") -> Release:
+    """Make the step's candidate live: main, tag, release; its proposals are released, what it mended is resolved.
+
+    Raises LoopError when the step is not measured, the verdict is another and no reason is given, or main moved.
+    """
+    with transaction.atomic(), explain_git_errors():
+        lock_harness(step.harness)
+        step.refresh_from_db()
+        known = step.releases.filter(kind=ReleaseKind.PROMOTION).first()
+        if step.state == StepState.PROMOTED and known is not None:
+            return known
+        _check_promotion(step, reason)
+        repository = open_repository(step.harness)
+        # Left at the candidate by a promotion that died before its records were written.
+        if repository.resolve(MAIN) != step.candidate_commit:
+            repository.advance_main(step.candidate_commit, expected=step.base_commit)
+        release = _write_release(
+            actor,
+            step.harness,
+            step.candidate_commit,
+            ReleaseKind.PROMOTION,
+            reason=reason,
+            step=step,
+            evaluation=step.candidate_evaluation,
+        )
+        _decide(actor, step, StepState.PROMOTED, reason)
+        for proposal in step.proposals.filter(state=ProposalState.IN_STEP):
+            move(proposal, ProposalState.RELEASED, actor)
+        if step.candidate_evaluation is not None:
+            resolve_mended(actor, step.candidate_evaluation)
+        _hand_back_clusters(actor, step)
+    return release
+
+
+def _check_promotion(step: Step, reason: str) -> None:
+    if step.state != StepState.EVALUATED or step.verdict is None:
+        raise LoopError(_("%(step)s is not evaluated; evaluate it first") % {"step": step})
+    if step.verdict.outcome != Outcome.PROMOTE and not reason.strip():
+        outcome = step.verdict.get_outcome_display()
+        raise LoopError(
+            _("the verdict is %(outcome)s; say why it is promoted all the same") % {"outcome": outcome}
+        )
+
+
+def revise(actor: Actor, step: Step, reason: str) -> None:
+    """End the step and send its proposals back to be amended."""
+    _end(actor, step, StepState.REVISED, ProposalState.DRAFTED, reason)
+
+
+def roll_back(actor: Actor, step: Step, reason: str) -> None:
+    """Give the step up. Its proposals are rejected; one that is live already is taken off main, history kept."""
+    if step.state != StepState.PROMOTED:
+        _end(actor, step, StepState.ROLLED_BACK, ProposalState.REJECTED, reason)
+        return
+    with transaction.atomic(), explain_git_errors():
+        lock_harness(step.harness)
+        newest = step.harness.releases.first()
+        if newest is None or newest.step_id != step.pk or newest.kind != ReleaseKind.PROMOTION:
+            raise LoopError(
+                _("%(step)s is not the newest release; roll back to a release instead") % {"step": step}
+            )
+        _restore(actor, step.harness, step.base_commit, reason, evaluation=step.base_evaluation, step=step)
+        _decide(actor, step, StepState.ROLLED_BACK, reason)
+
+
+def roll_back_to(actor: Actor, harness: Harness, release: Release, reason: str) -> Release:
+    """Make the files of an older release live again, as a new version on top of main."""
+    with transaction.atomic(), explain_git_errors():
+        lock_harness(harness)
+        return _restore(
+            actor, harness, release.commit, reason, evaluation=release.evaluation, step=release.step
+        )
+
+
+def stop(actor: Actor, step: Step, reason: str) -> str:
+    """Close the series with the version that the early-stop rule selects; main is brought to it. Returns its commit.
+
+    A step that is undecided ends with it, its proposals wait for review again; a decided one stays as it is.
+    """
+    harness = step.harness
+    with transaction.atomic(), explain_git_errors():
+        lock_harness(harness)
+        step.refresh_from_db()
+        if step.state == StepState.EVALUATING:
+            raise LoopError(_("%(step)s is being evaluated; cancel its evaluation first") % {"step": step})
+        selected = advise(harness).selected
+        if step.state in {StepState.READY, StepState.EVALUATED}:
+            _end(actor, step, StepState.STOPPED, ProposalState.DRAFTED, reason)
+        repository = open_repository(harness)
+        if repository.changed_files(repository.resolve(MAIN), selected):
+            evaluation = _newest_evaluation(harness, selected)
+            _restore(actor, harness, selected, reason, evaluation=evaluation, step=None)
+        Harness.objects.filter(pk=harness.pk).update(stopped_at=timezone.now(), selected_commit=selected)
+        record(actor, "harness.stopped", harness, reason, selected=selected, step=step.number)
+    return selected
+
+
+def measured_versions(harness: Harness) -> list[tuple[Evaluation, Step | None]]:
+    """Return the evaluation of the baseline, and of every measured step with its step, in the order of the steps.
+
+    The baseline is what the first measured step started from, or else the first thing that was measured.
+    """
+    steps = list(
+        harness.steps.filter(candidate_evaluation__state__in=ENDED)
+        .select_related("base_evaluation", "candidate_evaluation")
+        .order_by("number")
+    )
+    baseline = steps[0].base_evaluation if steps else _first_evaluation(harness)
+    versions: list[tuple[Evaluation, Step | None]] = [] if baseline is None else [(baseline, None)]
+    versions.extend(
+        (step.candidate_evaluation, step) for step in steps if step.candidate_evaluation is not None
+    )
+    return versions
+
+
+def measured_series(harness: Harness) -> list[Measured]:
+    """Return the series that the early-stop rule looks at; empty before the first measurement."""
+    series = []
+    for evaluation, step in measured_versions(harness):
+        averages = average_scores(evaluation)
+        accuracy, effectiveness = averages.accuracy or 0.0, averages.effectiveness or 0.0
+        decision = step.state if step else BASELINE
+        series.append(Measured(evaluation.commit, accuracy, effectiveness, decision))
+    return series
+
+
+def advise(harness: Harness) -> Advice:
+    """Apply the early-stop rule to the harness; LoopError before its first measurement."""
+    series = measured_series(harness)
+    if not series:
+        raise LoopError(_("nothing is measured yet; evaluate what is live first"))
+    return early_stop(series, untried_clusters(harness).count())
+
+
+def untried_clusters(harness: Harness) -> QuerySet[Cluster]:
+    """Open clusters worth a rule of their own for which no proposal was rejected or failed, the largest first."""
+    given_up = Proposal.objects.filter(
+        harness=harness, state__in=(ProposalState.REJECTED, ProposalState.FAILED), diagnosis__isnull=False
+    )
+    size = Count("members", filter=Q(members__state=CaseState.OPEN))
+    return (
+        harness.clusters.filter(state__in=OPEN_CLUSTERS)
+        .annotate(size=size)
+        .filter(size__gte=SMALLEST_CLUSTER)
+        .exclude(pk__in=given_up.values("diagnosis__cluster"))
+        .order_by("-size", "number")
+    )
+
+
+def resolve_mended(actor: Actor, evaluation: Evaluation) -> int:
+    """Resolve open failures whose case passes in the evaluation, and clusters left without one; counts the cases."""
+    passing = [key for key, scores in load_scores(evaluation).items() if scores.is_passing]
+    mended = FailureCase.objects.filter(
+        harness=evaluation.harness,
+        state=CaseState.OPEN,
+        dataset_case__version__dataset=evaluation.dataset_version.dataset,
+        dataset_case__key__in=passing,
+    )
+    touched: set[int] = set()
+    count = 0
+    for case in mended.only("state", "cluster", "harness"):
+        move(case, CaseState.RESOLVED, actor, f"passes in {evaluation}")
+        touched |= {case.cluster_id} if case.cluster_id else set()
+        count += 1
+    for cluster in Cluster.objects.filter(pk__in=touched, state__in=OPEN_CLUSTERS):
+        if not cluster.members.filter(state=CaseState.OPEN).exists():
+            move(cluster, ClusterState.RESOLVED, actor, f"all its cases pass in {evaluation}")
+    return count
+
+
+def _hand_back_clusters(actor: Actor, step: Step) -> None:
+    """Clusters that a decided step was about, and that still fail, wait for another proposal."""
+    clusters = Cluster.objects.filter(state=ClusterState.IN_PROGRESS, diagnoses__proposals__step=step)
+    for cluster in clusters.distinct():
+        if not Proposal.objects.filter(diagnosis__cluster=cluster, state__in=LIVE_PROPOSALS).exists():
+            move(cluster, ClusterState.DIAGNOSED, actor, f"{step} was decided")
+
+
+def _end(actor: Actor, step: Step, state: StepState, proposals: ProposalState, reason: str) -> None:
+    """Decide a step against its candidate; repeated, it changes nothing."""
+    with transaction.atomic():
+        if step.state == state:
+            return
+        _decide(actor, step, state, reason)
+        for proposal in step.proposals.filter(state=ProposalState.IN_STEP):
+            move(proposal, proposals, actor, reason)
+        if proposals == ProposalState.REJECTED:
+            step.proposals.filter(state=proposals).update(reason=reason, decided_by=actor.name)
+        _hand_back_clusters(actor, step)
+
+
+def _decide(actor: Actor, step: Step, state: StepState, reason: str) -> None:
+    move(step, state, actor, reason, decided_by=actor.name, decided_at=timezone.now())
+    step.reason = reason
+    step.save(update_fields=["reason"])
+
+
+def _restore(
+    actor: Actor,
+    harness: Harness,
+    commit: str,
+    reason: str,
+    *,
+    evaluation: Evaluation | None,
+    step: Step | None,
+) -> Release:
+    """Put the files of a commit on top of main, and release that."""
+    repository = open_repository(harness)
+    main = repository.resolve(MAIN)
+    is_released = harness.releases.filter(commit=main).exists()
+    # An unreleased main with these very files was left by a roll back that died before its records were written.
+    if is_released or repository.changed_files(main, commit):
+        message = f"Roll back to {commit[:12]}\n\n{reason}"
+        main = repository.restore(commit, expected=main, author=author_of(actor), message=message)
+    return _write_release(
+        actor, harness, main, ReleaseKind.ROLL_BACK, reason=reason, step=step, evaluation=evaluation
+    )
+
+
+def _write_release(
+    actor: Actor,
+    harness: Harness,
+    commit: str,
+    kind: ReleaseKind,
+    *,
+    reason: str,
+    step: Step | None,
+    evaluation: Evaluation | None,
+) -> Release:
+    """Tag the commit and record the release, bound to what was measured of it."""
+    number = (harness.releases.aggregate(number=Max("number"))["number"] or 0) + 1
+    number, tag = _tag(actor, open_repository(harness), number, commit, kind)
+    release = Release.objects.create(
+        harness=harness,
+        number=number,
+        kind=kind,
+        commit=commit,
+        tag=tag,
+        step=step,
+        evaluation=evaluation,
+        dataset_version=evaluation.dataset_version if evaluation else None,
+        model=evaluation.model if evaluation else "",
+        judge_commit=evaluation.judge_commit if evaluation else "",
+        actor=actor.name,
+        reason=reason,
+    )
+    record(actor, f"release.{kind.value}", release, reason, commit=commit, tag=tag)
+    return release
+
+
+def _tag(
+    actor: Actor, repository: HarnessRepository, number: int, commit: str, kind: ReleaseKind
+) -> tuple[int, str]:
+    """Tag the commit with the next free release number; the tag that a dead attempt left on it is taken over."""
+    tags = repository.list_tags()
+    while tags.get(f"release/{number}", commit) != commit:
+        number += 1
+    name = f"release/{number}"
+    if name not in tags:
+        repository.tag(name, commit, f"Release {number}: {kind.value}", author_of(actor))
+    return number, name
+
+
+def _first_evaluation(harness: Harness) -> Evaluation | None:
+    return harness.evaluations.filter(state__in=ENDED).order_by(F("finished_at").asc(nulls_last=True)).first()
+
+
+def _newest_evaluation(harness: Harness, commit: str) -> Evaluation | None:
+    return harness.evaluations.filter(commit=commit, state__in=ENDED).first()

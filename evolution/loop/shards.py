@@ -1,0 +1,227 @@
+"""Inside an evaluation: one task works on a shard under a lease, and stores each pair as it is finished.
+
+A worker that dies loses what was in flight: its lease ends, and another one makes only the pairs that are missing.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from evolution.actors import SYSTEM
+from evolution.errors import StaleState
+from evolution.loop.evaluation import ACTIVE, Pair, finish_evaluation, missing_pairs, stored_pairs
+from evolution.loop.scoring import CaseOutcome, Scorer, score_case
+from evolution.models import CaseResult, DatasetCase, Evaluation, EvaluationShard
+from evolution.states import EvaluationState, ShardState
+from evolution.transitions import move
+
+# A shard whose workers died so often is ended with errors; a case may be what kills them.
+MOST_ATTEMPTS = 5
+WORKER_LOST = "worker_lost"
+# An evaluation that nobody has worked on for so long is queued again.
+STANDSTILL = timedelta(seconds=30)
+LONGEST_WAIT = timedelta(minutes=10)
+
+Finished = tuple[DatasetCase, int, CaseOutcome]
+
+
+class LeaseLostError(Exception):
+    """The shard has another holder, or its evaluation was cancelled: stop."""
+
+
+def claim_shard(shard_id: int) -> EvaluationShard | None:
+    """Take a shard that is queued or whose lease has ended; None when it is gone, taken or done."""
+    now = timezone.now()
+    holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[-100:]
+    is_free = Q(state=ShardState.QUEUED) | Q(state=ShardState.RUNNING, lease_until__lt=now)
+    claimed = EvaluationShard.objects.filter(is_free, pk=shard_id, evaluation__state__in=ACTIVE).update(
+        state=ShardState.RUNNING, holder=holder, lease_until=now + _lease(), attempts=F("attempts") + 1
+    )
+    if not claimed:
+        return None
+    shard = EvaluationShard.objects.select_related("evaluation__harness__judge").get(pk=shard_id)
+    _mark_running(shard.evaluation)
+    return shard
+
+
+def _mark_running(evaluation: Evaluation) -> None:
+    now = timezone.now()
+    with contextlib.suppress(StaleState):
+        if evaluation.state == EvaluationState.QUEUED:
+            started = evaluation.started_at or now
+            move(evaluation, EvaluationState.RUNNING, SYSTEM, started_at=started, heartbeat_at=now)
+
+
+def work_shard(shard: EvaluationShard, scorer: Scorer) -> bool:
+    """Make the shard's missing pairs; say whether it is done, False when it was taken away."""
+    pairs = missing_pairs(shard, stored_pairs(shard.evaluation))
+    cases = DatasetCase.objects.in_bulk({case for case, _ in pairs})
+    try:
+        kept = async_to_sync(_score_pairs)(shard, [(cases[case], repeat) for case, repeat in pairs], scorer)
+    # Whatever stops the worker in an orderly way, the next one need not wait for the lease.
+    except BaseException:
+        _release(shard)
+        raise
+    if not kept:
+        _release(shard)
+        return False
+    return bool(_held(shard).update(state=ShardState.DONE, lease_until=None))
+
+
+def _release(shard: EvaluationShard) -> None:
+    _held(shard).update(state=ShardState.QUEUED, holder="", lease_until=None, attempts=F("attempts") - 1)
+
+
+async def _score_pairs(
+    shard: EvaluationShard, pairs: Sequence[tuple[DatasetCase, int]], scorer: Scorer
+) -> bool:
+    """Score and store all pairs; False when the shard was taken away meanwhile."""
+    is_ours = True
+    finished: asyncio.Queue[Finished] = asyncio.Queue()
+    places = asyncio.Semaphore(settings.EVALUATION_CONCURRENCY)
+
+    async def score(case: DatasetCase, repeat: int) -> None:
+        async with places:
+            outcome = await score_case(case, scorer)
+        await finished.put((case, repeat, outcome))
+
+    try:
+        async with contextlib.AsyncExitStack() as connections, asyncio.TaskGroup() as group:
+            await _open_models(connections, scorer)
+            renewal = group.create_task(_renew_lease(shard))
+            for case, repeat in pairs:
+                group.create_task(score(case, repeat))
+            await _store_all(shard, finished, len(pairs))
+            renewal.cancel()
+    except* LeaseLostError:
+        is_ours = False
+    return is_ours
+
+
+async def _open_models(connections: contextlib.AsyncExitStack, scorer: Scorer) -> None:
+    """Keep the connections of models that have some open for the whole shard."""
+    for model in {id(named.model): named.model for named in (scorer.policy, scorer.judge_model)}.values():
+        if isinstance(model, contextlib.AbstractAsyncContextManager):
+            await connections.enter_async_context(model)
+
+
+async def _store_all(shard: EvaluationShard, finished: "asyncio.Queue[Finished]", count: int) -> None:
+    """Store outcomes as they come, those that came while the last ones were stored together."""
+    while count:
+        batch = [await finished.get()]
+        while not finished.empty():
+            batch.append(finished.get_nowait())
+        await sync_to_async(store_outcomes)(shard, batch)
+        count -= len(batch)
+
+
+def store_outcomes(shard: EvaluationShard, batch: Sequence[Finished]) -> None:
+    """Store results, each (case, repeat) once whoever else has made it; LeaseLostError when nobody wants them."""
+    evaluation = shard.evaluation
+    CaseResult.objects.bulk_create(
+        [
+            CaseResult(evaluation=evaluation, case=case, repeat=repeat, **outcome.to_fields())
+            for case, repeat, outcome in batch
+        ],
+        ignore_conflicts=True,
+    )
+    running = Evaluation.objects.filter(pk=evaluation.pk, state=EvaluationState.RUNNING)
+    if not running.update(heartbeat_at=timezone.now()):
+        raise LeaseLostError
+
+
+async def _renew_lease(shard: EvaluationShard) -> None:
+    while True:
+        await asyncio.sleep(settings.EVALUATION_LEASE_SECONDS / 3)
+        await sync_to_async(renew_lease)(shard)
+
+
+def renew_lease(shard: EvaluationShard) -> None:
+    """Prolong the lease and show life on the evaluation; LeaseLostError when it is no longer ours."""
+    now = timezone.now()
+    ours = _held(shard).filter(evaluation__state=EvaluationState.RUNNING)
+    if not ours.update(lease_until=now + _lease()):
+        raise LeaseLostError
+    Evaluation.objects.filter(pk=shard.evaluation_id).update(heartbeat_at=now)
+
+
+def _lease() -> timedelta:
+    return timedelta(seconds=settings.EVALUATION_LEASE_SECONDS)
+
+
+def _held(shard: EvaluationShard) -> QuerySet[EvaluationShard]:
+    return EvaluationShard.objects.filter(pk=shard.pk, holder=shard.holder, state=ShardState.RUNNING)
+
+
+def work_evaluation(
+    evaluation: Evaluation, scorer: Scorer, progress: Callable[[int, int], None] | None = None
+) -> None:
+    """Work on an evaluation here until it has ended, beside any workers that do the same."""
+    while not finish_evaluation(evaluation) and evaluation.state in ACTIVE:
+        shard = _claim_any(evaluation)
+        if shard is None:
+            # Others hold what is left; their leases end when they die.
+            time.sleep(0.5)
+            continue
+        work_shard(shard, scorer)
+        if progress is not None:
+            progress(evaluation.results.count(), evaluation.total)
+
+
+def _claim_any(evaluation: Evaluation) -> EvaluationShard | None:
+    for shard_id in evaluation.shards.exclude(state=ShardState.DONE).values_list("pk", flat=True):
+        shard = claim_shard(shard_id)
+        if shard is not None:
+            return shard
+    return None
+
+
+def collect_abandoned(now: datetime) -> list[int]:
+    """Shards that want a worker and have none: the lease has ended, or the message that queued them is lost.
+
+    Those that have been tried too often are ended with errors instead.
+    """
+    expired = EvaluationShard.objects.filter(
+        state=ShardState.RUNNING, lease_until__lt=now, evaluation__state__in=ACTIVE
+    )
+    for shard in expired.filter(attempts__gte=MOST_ATTEMPTS).select_related("evaluation"):
+        give_up(shard)
+    return [*expired.values_list("pk", flat=True), *_collect_unqueued(now)]
+
+
+def _collect_unqueued(now: datetime) -> list[int]:
+    """Queued shards of evaluations that stand still while no worker anywhere is at work, or have for very long."""
+    is_busy = EvaluationShard.objects.filter(state=ShardState.RUNNING, lease_until__gte=now).exists()
+    quiet_since = now - (LONGEST_WAIT if is_busy else STANDSTILL)
+    is_quiet = Q(heartbeat_at__lt=quiet_since) | Q(heartbeat_at=None, created_at__lt=quiet_since)
+    quiet = list(Evaluation.objects.filter(is_quiet, state__in=ACTIVE).values_list("pk", flat=True))
+    # The next look is after as long again, whether the messages arrive or not.
+    Evaluation.objects.filter(pk__in=quiet).update(heartbeat_at=now)
+    queued = EvaluationShard.objects.filter(evaluation__in=quiet, state=ShardState.QUEUED)
+    return list(queued.values_list("pk", flat=True))
+
+
+def give_up(shard: EvaluationShard) -> None:
+    """End a shard that no worker survives: its missing pairs become errors."""
+    missing: list[Pair] = missing_pairs(shard, stored_pairs(shard.evaluation))
+    error = f"given up after {shard.attempts} workers that did not come back; their log may say why"
+    CaseResult.objects.bulk_create(
+        [
+            CaseResult(
+                evaluation=shard.evaluation, case_id=case, repeat=repeat, error_kind=WORKER_LOST, error=error
+            )
+            for case, repeat in missing
+        ],
+        ignore_conflicts=True,
+    )
+    _held(shard).update(state=ShardState.DONE, lease_until=None)

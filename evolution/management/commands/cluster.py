@@ -1,0 +1,49 @@
+"""Clusters the open failures of a harness."""
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from evolution.actions.clusters import start_clustering
+from evolution.actions.harnesses import ensure_starter
+from evolution.actors import SYSTEM
+from evolution.errors import LoopError
+from evolution.management.running import run_here
+from evolution.models import Cluster
+from evolution.states import CaseState, JobState
+
+FIGURES = ("cases", "clusters", "unclustered")
+
+
+class Command(BaseCommand):
+    """Runs in this process; no worker is needed."""
+
+    help = "Cluster the open failures of a harness; clusters of last time keep their numbers."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--harness", default=settings.DEFAULT_HARNESS, help="default: %(default)s")
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Cluster, and print the figures."""
+        try:
+            harness = ensure_starter(SYSTEM, options["harness"])
+            job = run_here(start_clustering(SYSTEM, harness, enqueue=False))
+        except LoopError as error:
+            raise CommandError(str(error)) from None
+        if job.state == JobState.FAILED:
+            raise CommandError(job.message)
+        figures = {name: job.result[name] for name in FIGURES}
+        if options["as_json"]:
+            self.stdout.write(json.dumps(figures))
+            return
+        self.stdout.write(
+            "{cases} open cases: {clusters} clusters, {unclustered} unclustered".format(**figures)
+        )
+        for cluster in Cluster.objects.filter(harness=harness):
+            size = cluster.members.filter(state=CaseState.OPEN).count()
+            self.stdout.write(f"{cluster.number:>4}  {size:>4} cases  {cluster.state:<11}  {cluster.name}")

@@ -1,0 +1,86 @@
+"""Measures a version of a harness on a dataset, in this process and beside any workers."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from evolution.actions.evaluations import start_evaluation
+from evolution.actions.harnesses import ensure_starter
+from evolution.actors import SYSTEM
+from evolution.errors import LoopError
+from evolution.loop.evaluation import average_scores, newest_version
+from evolution.models import Evaluation
+from evolution.states import Split
+from evolution.tasks.evaluations import perform_evaluation
+from harness_repo.errors import HarnessRepoError
+
+# Exit code of an evaluation in which some results are errors.
+HAS_ERRORS = 4
+
+
+class Command(BaseCommand):
+    """Exit code 0: finished; 4: some results are errors."""
+
+    help = "Measure a version of a harness on a dataset: every case is answered, and scored by the judge."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--harness", default=settings.DEFAULT_HARNESS)
+        parser.add_argument("--ref", default="main", help="branch, tag or commit; default: main")
+        parser.add_argument("--dataset", default="", help="default: the harness's first one")
+        parser.add_argument("--splits", nargs="+", choices=Split.values, default=[Split.DEV, Split.GUARD])
+        parser.add_argument("--repeats", type=int, default=1)
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Measure it and print the averages."""
+        try:
+            evaluation = self._start(options)
+            perform_evaluation(evaluation, self._progress if self.stderr.isatty() else None)
+        except (LoopError, HarnessRepoError) as error:
+            raise CommandError(str(error)) from None
+        evaluation.refresh_from_db()
+        summary = summarise(evaluation)
+        self.stdout.write(json.dumps(summary) if options["json"] else format_summary(summary))
+        if summary["errors"]:
+            sys.exit(HAS_ERRORS)
+
+    def _start(self, options: dict[str, Any]) -> Evaluation:
+        harness = ensure_starter(SYSTEM, options["harness"])
+        version = newest_version(harness, options["dataset"])
+        wanted = {"splits": options["splits"], "repeats": options["repeats"], "enqueue": False}
+        return start_evaluation(SYSTEM, harness, options["ref"], version, **wanted)
+
+    def _progress(self, done: int, total: int) -> None:
+        self.stderr.write(f"\r{done}/{total}", ending="" if done < total else "\n")
+
+
+def summarise(evaluation: Evaluation) -> dict[str, Any]:
+    """The object that `evaluate --json` prints; scores on the 0-100 scale, guard cases left out of them."""
+    averages = average_scores(evaluation)
+    return {
+        "evaluation": evaluation.pk,
+        "status": evaluation.state,
+        "cases": averages.cases,
+        "results": averages.results,
+        "errors": averages.errors,
+        "accuracy": _rounded(averages.accuracy),
+        "effectiveness": _rounded(averages.effectiveness),
+    }
+
+
+def format_summary(summary: dict[str, Any]) -> str:
+    """The same for people."""
+    scores = [
+        f"{name} {summary[name]}" for name in ("accuracy", "effectiveness") if summary[name] is not None
+    ]
+    counts = f"{summary['results']} results over {summary['cases']} cases, {summary['errors']} errors"
+    return f"evaluation {summary['evaluation']} is {summary['status']}: {counts}; {', '.join(scores) or 'no score'}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)

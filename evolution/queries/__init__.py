@@ -1,0 +1,1 @@
+"""The read side: what pages show, in a fixed number of queries. Nothing here writes."""

@@ -1,0 +1,53 @@
+import pytest
+
+from evolution.actions.diagnosis import accept_diagnosis, amend_diagnosis, reject_diagnosis, start_diagnosis
+from evolution.errors import LoopError
+from evolution.models import Diagnosis, Event, Harness
+from evolution.states import ClusterState, DiagnosisState
+from tests.evolution.intake import make_cluster
+from tests.evolution.measured import DEV
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def diagnosis() -> Diagnosis:
+    harness = Harness.objects.create(name="shop", kind="agent", path="shop.git")
+    return Diagnosis.objects.create(
+        harness=harness,
+        cluster=make_cluster(harness),
+        part="skill",
+        hypothesis="old",
+        changes=["x"],
+        model="m",
+    )
+
+
+def test_people_amend_what_the_model_said(diagnosis: Diagnosis) -> None:
+    amend_diagnosis(DEV, diagnosis, hypothesis=" new ", changes=["y", " "])
+    diagnosis.refresh_from_db()
+    assert (diagnosis.hypothesis, diagnosis.changes, diagnosis.amended_by) == ("new", ["y"], "dev")
+    assert Event.objects.get().data["old"] == {"hypothesis": "old", "changes": ["x"]}
+
+
+def test_an_amendment_without_a_change_leaves_no_trace(diagnosis: Diagnosis) -> None:
+    amend_diagnosis(DEV, diagnosis, hypothesis="old")
+    assert not Event.objects.exists()
+
+
+def test_accepting_and_rejecting_can_be_repeated(diagnosis: Diagnosis) -> None:
+    for _ in range(2):
+        accept_diagnosis(DEV, diagnosis)
+    for _ in range(2):
+        reject_diagnosis(DEV, diagnosis, "看错了")
+    assert Diagnosis.objects.get().state == DiagnosisState.REJECTED
+    assert Event.objects.count() == 2
+    with pytest.raises(LoopError, match="rejected"):
+        amend_diagnosis(DEV, diagnosis, hypothesis="new")
+
+
+def test_one_diagnosis_of_a_cluster_at_a_time(diagnosis: Diagnosis) -> None:
+    assert start_diagnosis(DEV, diagnosis.cluster) == start_diagnosis(DEV, diagnosis.cluster)
+    other = make_cluster(diagnosis.harness, 2, state=ClusterState.IGNORED)
+    with pytest.raises(LoopError, match="ignored"):
+        start_diagnosis(DEV, other)

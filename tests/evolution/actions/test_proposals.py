@@ -1,0 +1,139 @@
+import pytest
+
+from evolution.actions.diagnosis import reject_diagnosis
+from evolution.actions.harnesses import ensure_starter
+from evolution.actions.proposals import (
+    amend_proposal,
+    confirm_proposal,
+    edit_file,
+    reject_proposal,
+    start_draft,
+)
+from evolution.actors import NotAllowed
+from evolution.errors import LoopError, MoveRefused, StaleState
+from evolution.loop.edits import EditRefused
+from evolution.loop.repositories import open_repository
+from evolution.models import Cluster, Event, Job, Proposal
+from evolution.states import ClusterState, ProposalState
+from harness_repo.objects import Author
+from tests.evolution.intake import SKILL
+from tests.evolution.loop.test_proposals import draft, make_diagnosis
+from tests.evolution.measured import ANNA, DEV, VIEWER
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def proposal() -> Proposal:
+    made = start_draft(DEV, make_diagnosis(ensure_starter(DEV, "live_commerce")))
+    draft(made)
+    return made
+
+
+def skill(proposal: Proposal) -> str:
+    return open_repository(proposal.harness).read_file(proposal.branch, SKILL).decode()
+
+
+def test_two_clicks_draft_one_proposal() -> None:
+    diagnosis = make_diagnosis(ensure_starter(DEV, "live_commerce"))
+    assert start_draft(DEV, diagnosis) == start_draft(DEV, diagnosis)
+    assert (Proposal.objects.count(), Job.objects.count()) == (1, 1)
+
+
+def test_a_rejected_diagnosis_is_not_drafted() -> None:
+    diagnosis = make_diagnosis(ensure_starter(DEV, "live_commerce"))
+    reject_diagnosis(DEV, diagnosis, "no")
+    with pytest.raises(LoopError, match="rejected"):
+        start_draft(DEV, diagnosis)
+
+
+def test_confirming_is_recorded_once(proposal: Proposal) -> None:
+    for _ in range(2):
+        confirm_proposal(ANNA, proposal, "看过了")
+    stored = Proposal.objects.get()
+    assert (stored.state, stored.decided_by) == (ProposalState.CONFIRMED, "anna")
+    assert Event.objects.get(verb="proposal.confirmed").reason == "看过了"
+
+
+def test_confirming_refuses_a_branch_that_moved_and_shows_it_next(proposal: Proposal) -> None:
+    repository = open_repository(proposal.harness)
+    head = repository.commit(
+        proposal.branch,
+        {SKILL: skill(proposal).encode() + b"- more\n"},
+        parent=proposal.head_commit,
+        expected_head=proposal.head_commit,
+        author=Author("x", "x@y"),
+        message="m",
+    )
+    with pytest.raises(StaleState):
+        confirm_proposal(ANNA, proposal)
+    assert Proposal.objects.get().head_commit == head
+    confirm_proposal(ANNA, Proposal.objects.get())
+    assert Proposal.objects.get().state == ProposalState.CONFIRMED
+
+
+def test_a_proposal_that_adds_a_problem_can_not_be_confirmed(proposal: Proposal) -> None:
+    repository = open_repository(proposal.harness)
+    proposal.head_commit = repository.commit(
+        proposal.branch,
+        {"skills/new/SKILL.md": b"no front matter\n"},
+        parent=proposal.head_commit,
+        expected_head=proposal.head_commit,
+        author=Author("x", "x@y"),
+        message="m",
+    )
+    proposal.save()
+    with pytest.raises(EditRefused, match="skills/new"):
+        confirm_proposal(ANNA, proposal)
+
+
+def test_an_edit_by_hand_is_the_persons_commit(proposal: Proposal) -> None:
+    confirm_proposal(ANNA, proposal)
+    sha = edit_file(ANNA, proposal, SKILL, skill(proposal) + "- 手写\r\n", proposal.head_commit)
+    commit = open_repository(proposal.harness).log(proposal.branch)[0]
+    stored = Proposal.objects.get()
+    assert (commit.sha, commit.author) == (sha, "anna")
+    assert (stored.head_commit, stored.state) == (sha, ProposalState.DRAFTED)
+    assert skill(proposal).endswith("- 手写\n")
+
+
+def test_an_edit_of_an_old_version_is_refused(proposal: Proposal) -> None:
+    old = proposal.head_commit
+    edit_file(ANNA, proposal, SKILL, skill(proposal) + "- a\n", old)
+    with pytest.raises(StaleState):
+        edit_file(DEV, Proposal.objects.get(), SKILL, skill(proposal) + "- b\n", old)
+
+
+@pytest.mark.parametrize("path", ["README.md", "../main", "-rf"])
+def test_an_edit_outside_the_harness_is_refused(proposal: Proposal, path: str) -> None:
+    with pytest.raises(EditRefused):
+        edit_file(ANNA, proposal, path, "x\n", proposal.head_commit)
+
+
+def test_rejecting_frees_the_cluster(proposal: Proposal) -> None:
+    for _ in range(2):
+        reject_proposal(DEV, proposal, "太宽")
+    stored = Proposal.objects.get()
+    assert (stored.state, stored.reason) == (ProposalState.REJECTED, "太宽")
+    assert Cluster.objects.get().state == ClusterState.DIAGNOSED
+    with pytest.raises(MoveRefused):
+        confirm_proposal(DEV, stored)
+
+
+def test_amending_asks_the_editor_again(proposal: Proposal) -> None:
+    job = amend_proposal(DEV, proposal, "短一点")
+    assert (job.target_id, proposal.state) == (proposal.pk, ProposalState.DRAFTING)
+    assert proposal.feedback[0]["text"] == "短一点"
+    with pytest.raises(LoopError):
+        amend_proposal(DEV, proposal, " ")
+
+
+def test_viewers_decide_nothing(proposal: Proposal) -> None:
+    for act in (
+        lambda: confirm_proposal(VIEWER, proposal),
+        lambda: reject_proposal(VIEWER, proposal, ""),
+        lambda: amend_proposal(VIEWER, proposal, "x"),
+        lambda: edit_file(VIEWER, proposal, SKILL, "x", proposal.head_commit),
+    ):
+        with pytest.raises(NotAllowed):
+            act()

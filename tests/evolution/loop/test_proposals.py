@@ -1,0 +1,208 @@
+from typing import Any
+
+import pytest
+
+from evolution.actions.harnesses import ensure_starter
+from evolution.actions.proposals import amend_proposal, start_draft
+from evolution.errors import LoopError, StaleState
+from evolution.loop import proposals
+from evolution.loop.edits import EditRefused
+from evolution.loop.proposals import draft_proposal
+from evolution.loop.repositories import open_repository
+from evolution.models import CaseResult, DatasetCase, Diagnosis, Evaluation, Harness, Proposal
+from evolution.ports import NamedModel
+from evolution.states import ClusterState, DiagnosisState, EvaluationState, ProposalState
+from tests.evolution.intake import SKILL, Answers, diagnosis_answer, draft_answer, make_cluster, make_failure
+from tests.evolution.measured import DEV, make_case, make_version
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return ensure_starter(DEV, "live_commerce")
+
+
+@pytest.fixture
+def diagnosis(harness: Harness) -> Diagnosis:
+    return make_diagnosis(harness)
+
+
+def make_diagnosis(harness: Harness) -> Diagnosis:
+    cluster = make_cluster(harness, 7, ("3号链接多少钱？",), state=ClusterState.DIAGNOSED)
+    case = cluster.members.get()
+    evidence = [{"case": case.pk, "turn": 0, "quote": case.title, "verified": True}]
+    answer = diagnosis_answer({"case": str(case.pk), "turn": 0, "quote": case.title})
+    fields = {name: answer[name] for name in ("part", "path", "hypothesis", "changes")}
+    return Diagnosis.objects.create(
+        harness=harness,
+        cluster=cluster,
+        output=answer,
+        evidence=evidence,
+        model="m",
+        base_commit="0" * 40,
+        **fields,
+    )
+
+
+def draft(proposal: Proposal, *answers: object) -> Answers:
+    model = Answers(*(answers or (draft_answer(),)))  # type: ignore[arg-type]
+    draft_proposal(proposal, NamedModel(model, "rehearsal-editor"), lambda *_: None)
+    return model
+
+
+def test_a_draft_is_one_commit_of_the_model_on_its_own_branch(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    repository = open_repository(proposal.harness)
+    commit = repository.log(proposal.branch)[0]
+    assert proposal.branch == f"proposal/{proposal.pk}-coupon-first"
+    assert (commit.sha, commit.parents) == (proposal.head_commit, (repository.resolve("main"),))
+    assert (commit.author, commit.email) == ("rehearsal-editor", "rehearsal-editor@model.invalid")
+    assert commit.message.splitlines()[-2:] == [f"Proposal: {proposal.pk}", "Cluster: 7"]
+    assert repository.read_file(proposal.branch, SKILL).decode().endswith("- 报价前先查优惠券。\n")
+
+
+def test_a_draft_waits_for_review(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    proposal.refresh_from_db()
+    assert (proposal.state, proposal.title) == (ProposalState.DRAFTED, "报价前查优惠券")
+    diagnosis.refresh_from_db()
+    assert diagnosis.state == DiagnosisState.ACCEPTED
+    assert diagnosis.cluster.state == ClusterState.IN_PROGRESS
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"edits": [{"path": "README.md", "action": "create", "content": "x"}]},
+        {"edits": [{"path": "skills/x/SKILL.md", "action": "create", "content": "no front matter"}]},
+        {"edits": [{"path": "skills/absent/SKILL.md", "action": "append_line", "content": "x"}]},
+        {"edits": [{"path": SKILL, "action": "append_line", "content": ""}]},
+    ],
+)
+def test_a_draft_that_does_not_hold_makes_no_branch(diagnosis: Diagnosis, fields: dict[str, Any]) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    with pytest.raises(EditRefused):
+        draft(proposal, draft_answer(**fields))
+    assert list(open_repository(proposal.harness).branches()) == ["main"]
+
+
+def test_a_failed_draft_says_why_and_can_be_tried_again(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    proposals.fail_draft(proposal, "the model is down")
+    assert (proposal.state, proposal.reason) == (ProposalState.FAILED, "the model is down")
+    again = start_draft(DEV, diagnosis)
+    assert (again.pk, again.state) == (proposal.pk, ProposalState.DRAFTING)
+    draft(again)
+    assert Proposal.objects.get().reason == ""
+
+
+def test_drafting_again_after_a_crash_takes_the_commit_that_is_there(
+    diagnosis: Diagnosis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = start_draft(DEV, diagnosis)
+
+    def crash(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(proposals, "_record_draft", crash)
+        with pytest.raises(KeyboardInterrupt):
+            draft(proposal)
+    again = Proposal.objects.get()
+    assert draft(again).asked == []
+    assert (again.state, again.title) == (ProposalState.DRAFTED, "报价前查优惠券")
+    assert len(open_repository(again.harness).log(again.branch)) == 2
+
+
+def test_feedback_makes_another_commit_on_top(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    first = proposal.head_commit
+    amend_proposal(DEV, proposal, "请写得更短")
+    model = draft(proposal, draft_answer(line="- 先查券。", slug="other"))
+    assert "请写得更短" in model.asked[0]
+    commits = open_repository(proposal.harness).log(proposal.branch)
+    assert [commit.sha for commit in commits[:2]] == [proposal.head_commit, first]
+    assert [(item["by"], item["commit"]) for item in proposal.feedback] == [("dev", proposal.head_commit)]
+
+
+def test_a_redraft_that_fails_leaves_the_earlier_version(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    first = proposal.head_commit
+    amend_proposal(DEV, proposal, "改")
+    with pytest.raises(LoopError):
+        draft(proposal, draft_answer(edits=[{"path": "x", "action": "delete", "content": ""}]))
+    proposals.fail_draft(proposal, "no")
+    assert (proposal.state, proposal.head_commit, proposal.reason) == (ProposalState.DRAFTED, first, "no")
+
+
+def test_a_branch_that_somebody_else_moved_is_not_overwritten(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    repository = open_repository(proposal.harness)
+    content = repository.read_file(proposal.branch, SKILL) + b"- by hand\n"
+    head = proposals.commit_by_hand(DEV, proposal, {SKILL: content}, proposal.head_commit)
+    amend_proposal(DEV, proposal, "改")
+    with pytest.raises(StaleState):
+        draft(proposal)
+    assert repository.resolve(proposal.branch) == head
+
+
+def test_the_editor_follows_what_people_amended(diagnosis: Diagnosis) -> None:
+    diagnosis.hypothesis, diagnosis.changes = "人改过的假设", ["人改过的变更"]
+    diagnosis.save()
+    asked = draft(start_draft(DEV, diagnosis)).asked[0]
+    assert "人改过的假设" in asked
+    assert "技能没有要求查优惠券" not in asked
+
+
+def test_the_manifest_predicts_fixes_and_risks(diagnosis: Diagnosis) -> None:
+    harness = diagnosis.harness
+    version = make_version(
+        harness, [make_case(key) for key in ("fixes", "risk", "other", "bad")] + [make_case("g", "guard")]
+    )
+    cases = {case.key: case for case in DatasetCase.objects.all()}
+    made = make_failure(harness, cluster=diagnosis.cluster, dataset_case=cases["fixes"])
+    evaluation = Evaluation.objects.create(
+        harness=harness,
+        dataset_version=version,
+        commit=open_repository(harness).resolve("main"),
+        state=EvaluationState.FINISHED,
+    )
+    touched = SKILL.split("/")[1]
+    loaded = {"fixes": touched, "risk": touched, "other": "another", "bad": touched, "g": touched}
+    for key, skill in loaded.items():
+        right = key not in {"fixes", "bad"}
+        CaseResult.objects.create(
+            evaluation=evaluation,
+            case=cases[key],
+            accuracy=right,
+            effectiveness=right,
+            trajectory={"skills_loaded": [skill]},
+        )
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    manifest = proposal.manifest
+    assert (manifest["expected_fixes"][-1], manifest["expected_keys"]) == (made.pk, ["fixes"])
+    assert (manifest["at_risk"], manifest["at_risk_total"]) == (["risk"], 1)
+    assert manifest["risks"] == ["多一次调用"]
+
+
+def test_a_changed_prompt_puts_every_passing_case_at_risk(diagnosis: Diagnosis) -> None:
+    harness = diagnosis.harness
+    version = make_version(harness, [make_case(f"q{number:02}") for number in range(60)])
+    evaluation = Evaluation.objects.create(
+        harness=harness,
+        dataset_version=version,
+        commit=open_repository(harness).resolve("main"),
+        state=EvaluationState.FINISHED,
+    )
+    for case in DatasetCase.objects.all():
+        CaseResult.objects.create(evaluation=evaluation, case=case, accuracy=1, effectiveness=1)
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal, draft_answer("prompts/constraints.md"))
+    assert (len(proposal.manifest["at_risk"]), proposal.manifest["at_risk_total"]) == (50, 60)

@@ -1,0 +1,103 @@
+import asyncio
+import json
+
+import pytest
+
+from evolution.loop.scoring import CaseOutcome, Scorer, clean_json, read_scores, score_case
+from evolution.models import DatasetCase
+from evolution.ports import NamedModel
+from harness_repo.harness import read_harness
+from harness_repo.runtime.chat import ChatReply, ChatRequest
+from tests.evolution.measured import AGENT, JUDGE, FakeModel, judge_reply, knows, outage
+
+CASE = DatasetCase(
+    key="q1",
+    category="any",
+    language="en",
+    split="dev",
+    request={"danmaku": [{"user": "u", "text": "q1"}]},
+    context={},
+    expected={"facts": ["x"]},
+)
+BLOCK = b"""name: block
+event: reply
+check: {kind: forbid, patterns: ["wrong"]}
+on_fail: {action: block, reply: right}
+"""
+
+
+class Waiting:
+    """Never answers in time."""
+
+    async def complete(self, _request: ChatRequest) -> ChatReply:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+
+def score(agent: object, judge: object = None, **files: bytes) -> CaseOutcome:
+    named = {name.replace("__", "/").replace("_yaml", ".yaml"): data for name, data in files.items()}
+    scorer = Scorer(
+        read_harness({**AGENT, **named}),
+        read_harness(JUDGE),
+        NamedModel(agent, "m"),  # type: ignore[arg-type]
+        NamedModel(judge or FakeModel(judge_reply), "j"),  # type: ignore[arg-type]
+    )
+    return asyncio.run(score_case(CASE, scorer))
+
+
+def test_judge_sees_case_reply_evidence_and_expectations() -> None:
+    judge = FakeModel(judge_reply)
+    outcome = score(FakeModel(lambda _s, _u: "right"), judge)
+    assert (outcome.accuracy, outcome.effectiveness, outcome.reply) == (1, 1, "right")
+    assert json.loads(judge.asked[0]) == {"reply": "right", "expected": {"facts": ["x"]}}
+    assert (outcome.prompt_tokens, outcome.completion_tokens) == (10, 5)
+
+
+def test_reply_that_a_hook_put_in_place_is_judged() -> None:
+    outcome = score(FakeModel(knows), hooks__block_yaml=BLOCK)
+    assert (outcome.trajectory["status"], outcome.reply, outcome.accuracy) == ("blocked", "right", 1)
+
+
+def test_model_that_never_answered_in_time_is_an_error() -> None:
+    limits = AGENT["harness.yaml"] + b"limits: {seconds: 0.05}\n"
+    outcome = score(Waiting(), harness_yaml=limits)
+    assert (outcome.error_kind, outcome.accuracy) == ("policy_error", None)
+
+
+def test_broken_template_is_an_error_of_the_policy() -> None:
+    outcome = score(FakeModel(knows), **{"prompts/role.md": b"{{ nothing.like.this }}"})
+    assert outcome.error_kind == "policy_error"
+    assert "role" in outcome.error
+
+
+def test_judge_that_fails_is_an_error_of_the_judge() -> None:
+    outcome = score(FakeModel(knows), FakeModel(outage()))
+    assert (outcome.error_kind, outcome.error) == ("judge_error", "the endpoint is down")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "fine",
+        "[]",
+        '{"accuracy": 1}',
+        '{"accuracy": 0.5, "effectiveness": 1}',
+        '{"accuracy": 1, "effectiveness": 2}',
+        '{"accuracy": 1, "effectiveness": 1, "findings": ["x"]}',
+        "```json\n{}\n```",
+    ],
+)
+def test_reply_that_breaks_the_schema_is_no_score(reply: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_scores(reply, read_harness(JUDGE))
+
+
+def test_judges_own_schema_is_in_force_too() -> None:
+    schema = b"reply_schema: {type: object, required: [reasons]}\n"
+    judge = read_harness({**JUDGE, "harness.yaml": JUDGE["harness.yaml"] + schema})
+    with pytest.raises(ValueError, match="reasons"):
+        read_scores('{"accuracy": 1, "effectiveness": 1}', judge)
+
+
+def test_json_is_cleaned_for_the_database() -> None:
+    assert clean_json({"a\0": ["b\udc00", 1, None, "好😀"]}) == {"a\ufffd": ["b\ufffd", 1, None, "好😀"]}

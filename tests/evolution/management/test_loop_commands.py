@@ -1,0 +1,74 @@
+import json
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evolution.actions.harnesses import ensure_starter
+from evolution.loop.repositories import open_repository
+from evolution.models import Cluster, Harness, Proposal
+from tests.evolution.intake import make_cluster, make_failure
+from tests.evolution.measured import DEV
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return ensure_starter(DEV, "live_commerce")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    capsys.readouterr()
+    call_command(*arguments, "--json")
+    return json.loads(capsys.readouterr().out)
+
+
+def promise(harness: Harness, number: int) -> None:
+    """A failure that the rehearsal model can make something of."""
+    reply = f"亲，{number}号链接明天就能到，放心下单"
+    make_failure(
+        harness,
+        f"{number}号链接什么时候能到",
+        reply=reply,
+        symptom="承诺了没有依据的送达时间",
+        findings=[{"kind": "forbidden_claim", "text": "承诺次日送达：明天就能到"}],
+        trajectory={"messages": [{"role": "assistant", "content": reply}], "skills_loaded": ["delivery_qa"]},
+    )
+
+
+def test_from_failures_to_a_branch_without_a_worker(
+    harness: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(1, 6):
+        promise(harness, number)
+    figures = run(capsys, "cluster")
+    assert figures == {"cases": 5, "clusters": figures["clusters"], "unclustered": figures["unclustered"]}
+    cluster = make_cluster(harness, 99)
+    harness.failures.update(cluster=cluster, strength=1.0)
+    (diagnosis,) = run(capsys, "diagnose", "--cluster", "99")["diagnoses"]
+    assert (diagnosis["cluster"], set(diagnosis)) == (99, {"cluster", "part", "hypothesis", "evidence"})
+    assert {tuple(item) for item in diagnosis["evidence"]} == {("case", "turn", "quote", "verified")}
+    (proposal,) = run(capsys, "draft")["proposals"]
+    assert set(proposal) == {"id", "branch", "commit", "title", "manifest"}
+    assert open_repository(harness).resolve(proposal["branch"]) == proposal["commit"]
+    assert run(capsys, "draft") == {"proposals": []}
+    assert Proposal.objects.count() == 1
+
+
+def test_no_failures_are_no_clusters(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "cluster") == {"cases": 0, "clusters": 0, "unclustered": 0}
+    assert run(capsys, "diagnose") == {"diagnoses": []}
+
+
+def test_what_is_not_there_is_an_error(harness: Harness) -> None:
+    for arguments in (("diagnose", "--cluster", "5"), ("draft", "--diagnosis", "5")):
+        with pytest.raises(CommandError, match="has no"):
+            call_command(*arguments)
+
+
+def test_a_diagnosis_that_came_to_nothing_ends_with_an_error(harness: Harness) -> None:
+    make_cluster(harness, 3)
+    with pytest.raises(CommandError, match="no open failure"):
+        call_command("diagnose", "--cluster", "3")
+    assert Cluster.objects.get().state == "new"

@@ -1,0 +1,114 @@
+import json
+from io import StringIO
+from unittest import mock
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evolution.actions.harnesses import ensure_starter
+from evolution.demonstration import load_cases
+from evolution.loop import shards
+from evolution.loop.datasets import import_dataset
+from evolution.loop.scoring import CaseOutcome
+from evolution.management.commands import demo, load_demonstration
+from evolution.management.unattended import Entry, Outcomes
+from evolution.models import CaseResult, DatasetVersion, Evaluation, Harness
+from evolution.states import EvaluationState
+from tests.evolution.measured import ANNA, make_harness, make_version
+
+pytestmark = pytest.mark.django_db
+SOME = load_cases()[::8]
+
+
+def run_command(name: str, *arguments: str) -> str:
+    out = StringIO()
+    call_command(name, *arguments, stdout=out, stderr=StringIO())
+    return out.getvalue()
+
+
+@pytest.fixture
+def starter() -> Harness:
+    harness = ensure_starter(ANNA, "live_commerce")
+    import_dataset(ANNA, harness, "live_commerce", SOME)
+    return harness
+
+
+def test_evaluate_prints_one_object_and_measures_once(starter: Harness) -> None:
+    first = json.loads(run_command("evaluate", "--json"))
+    assert (
+        json.loads(run_command("evaluate", "--harness", "live_commerce", "--ref", "release/1", "--json"))
+        == first
+    )
+    assert list(first) == ["evaluation", "status", "cases", "results", "errors", "accuracy", "effectiveness"]
+    evaluation = starter.evaluations.get()
+    assert (first["evaluation"], first["status"], first["errors"]) == (evaluation.pk, "finished", 0)
+    assert first["cases"] == first["results"] == evaluation.total
+    assert 0 <= first["effectiveness"] <= 100
+
+
+@pytest.mark.usefixtures("starter")
+def test_evaluate_counts_repeats_and_speaks_to_people() -> None:
+    assert "errors; accuracy" in run_command("evaluate", "--repeats", "2", "--splits", "guard", "dev")
+    evaluation = Evaluation.objects.get()
+    assert evaluation.results.count() == 2 * evaluation.results.filter(repeat=0).count()
+
+
+@pytest.mark.usefixtures("starter")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--ref", "nope"), "no branch"),
+        (("--ref", "--all"), "expected one argument"),
+        (("--harness", "nope"), "no harness nope"),
+        (("--dataset", "nope"), "no dataset nope"),
+    ],
+)
+def test_evaluate_says_what_is_not_there(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        run_command("evaluate", *arguments)
+
+
+def test_evaluate_exits_with_4_when_there_are_errors() -> None:
+    make_version(make_harness())
+    with mock.patch.object(shards, "score_case", side_effect=_fail), pytest.raises(SystemExit) as ended:
+        run_command("evaluate", "--harness", "shop")
+    assert ended.value.code == 4
+
+
+async def _fail(*_arguments: object) -> CaseOutcome:
+    return CaseOutcome(error_kind="policy_error", error="down")
+
+
+def test_demonstration_loads_once_and_goes_on_after_a_kill() -> None:
+    with (
+        mock.patch.object(load_demonstration, "load_cases", return_value=SOME),
+        mock.patch.object(load_demonstration, "take_failures", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        run_command("load_demonstration", "--no-clusters")
+    with mock.patch.object(load_demonstration, "load_cases", return_value=SOME):
+        first = run_command("load_demonstration", "--no-clusters")
+        assert run_command("load_demonstration", "--no-clusters") == first
+    evaluation = Evaluation.objects.get()
+    assert (evaluation.state, DatasetVersion.objects.count()) == (EvaluationState.FINISHED, 1)
+    failed = CaseResult.objects.exclude(accuracy=1, effectiveness=1).count()
+    assert Harness.objects.get(name="live_commerce").failures.count() == failed > 0
+
+
+def test_demo_prints_its_series_as_a_table() -> None:
+    entries = [Entry("a" * 40, 77.5, 42.92, 0, 0, "baseline"), Entry("b" * 40, 80.0, 50.0, 12, 1, "promoted")]
+    lines = demo.format_table(Outcomes("demo-1", entries, "b" * 40)).splitlines()
+    assert lines[2].split() == ["b" * 12, "*", "80.00", "50.00", "12", "1", "promoted"]
+    assert lines[0].index("fixed") == lines[2].index("12 ")
+
+
+@pytest.mark.ops
+def test_demo_is_not_monotone_and_does_not_select_the_last_version() -> None:
+    outcome = json.loads(run_command("demo", "--json"))
+    steps = outcome["steps"]
+    assert list(steps[0]) == ["version", "accuracy", "effectiveness", "fixed", "broken", "decision"]
+    assert steps[0]["decision"] == "baseline"
+    assert len(steps) >= 6
+    assert any(step["broken"] for step in steps)
+    assert outcome["selected"] in [step["version"] for step in steps[:-1]]
+    assert Harness.objects.get(name="demo-1").selected_commit == outcome["selected"]

@@ -1,0 +1,101 @@
+import pytest
+
+from evolution.actions.cases import take_failures
+from evolution.loop import promotion, steps
+from evolution.models import Cluster, FailureCase, Harness, Proposal, Step
+from evolution.queries import board
+from evolution.states import ProposalState
+from tests.evolution.measured import (
+    ANNA,
+    DEV,
+    make_evaluation,
+    make_harness,
+    make_measured_step,
+    make_proposal,
+    make_version,
+    run,
+    teach,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def page(harness: Harness) -> tuple[object, ...]:
+    """Where the next action leads."""
+    action = board.next_action(harness)
+    return (action.url_name, *action.args) if action else ()
+
+
+def test_series_has_baseline_and_steps_with_their_decisions() -> None:
+    step = make_measured_step(teach(*range(1, 21)))
+    promotion.promote(ANNA, step)
+    points = board.series(step.harness)
+    assert [(p.label, p.decision, p.accuracy, p.step_number) for p in points] == [
+        ("baseline", "baseline", 5, None),
+        ("step 1", "promoted", 50, 1),
+    ]
+    assert points[1].commit == step.candidate_commit
+
+
+def test_without_a_dataset_there_is_nothing_to_do() -> None:
+    assert page(make_harness()) == ()
+
+
+def test_from_first_measurement_to_clustering() -> None:
+    harness = make_harness()
+    make_version(harness)
+    assert page(harness) == ("evaluations",)
+    evaluation = make_evaluation(harness)
+    assert page(harness) == ("evaluation", evaluation.pk)
+    run(evaluation)
+    assert "failures" in str(board.next_action(harness))
+    take_failures(DEV, evaluation)
+    assert page(harness) == ("clusters",)
+    FailureCase.objects.update(embedded_text="x")
+    assert page(harness) == ()
+    FailureCase.objects.update(cluster=Cluster.objects.create(harness=harness, number=4, name="c"))
+    assert page(harness) == ()
+    Cluster.objects.get().members.add(*[_failure(harness, n) for n in range(3)])
+    assert page(harness) == ("cluster", 4)
+
+
+def _failure(harness: Harness, number: int) -> FailureCase:
+    return FailureCase.objects.create(
+        harness=harness, source="x", source_id=str(number), title="t", embedded_text="x"
+    )
+
+
+def test_from_review_to_the_decision() -> None:
+    step = make_measured_step(teach(1))
+    assert page(step.harness) == ("step", 1)
+    assert [(item.who, item.url_name) for item in board.waiting(step.harness)] == [("operator", "step")]
+    promotion.revise(DEV, step, "amend it")
+    take_failures(DEV, step.base_evaluation)  # type: ignore[arg-type]
+    FailureCase.objects.update(embedded_text="x")
+    proposal = Proposal.objects.get()
+    assert page(step.harness) == ("proposal", proposal.pk)
+    assert [item.who for item in board.waiting(step.harness)] == ["developer"]
+    Proposal.objects.update(state=ProposalState.CONFIRMED)
+    assert page(step.harness) == ("steps",)
+
+
+def test_stopping_is_advised_and_then_said() -> None:
+    step = make_measured_step(teach(1))
+    promotion.roll_back(DEV, step, "worse")
+    take_failures(DEV, step.base_evaluation)  # type: ignore[arg-type]
+    FailureCase.objects.update(embedded_text="x")
+    action = board.next_action(step.harness)
+    assert action is not None
+    assert action.text.startswith("Consider stopping: what still fails has been tried")
+    promotion.stop(ANNA, step, "enough")
+    step.harness.refresh_from_db()
+    assert "stopped" in str(board.next_action(step.harness))
+
+
+def test_step_under_way_comes_first() -> None:
+    harness = make_harness()
+    make_version(harness)
+    step: Step = steps.merge_step(DEV, harness, [make_proposal(harness, teach(1))])
+    assert "Evaluate step 1" in str(board.next_action(harness))
+    steps.measure_step(DEV, step, model="m", judge_model="j")
+    assert "being evaluated" in str(board.next_action(harness))
