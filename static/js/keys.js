@@ -1,0 +1,58 @@
+// Keyboard on lists: j and k move, Enter or o opens, / searches, ? explains. Menus close on Escape or a click outside.
+(() => {
+  "use strict";
+  const rows = () => [...document.querySelectorAll("[data-row]")];
+  const isTyping = (target) => target.closest("input, textarea, select, [contenteditable]");
+
+  const select = (index) => {
+    const all = rows();
+    if (!all.length) return;
+    const row = all[Math.max(0, Math.min(index, all.length - 1))];
+    all.forEach((other) => other.classList.toggle("selected", other === row));
+    const link = row.querySelector("a[href]");
+    if (link) link.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  };
+  const current = () => rows().findIndex((row) => row.classList.contains("selected"));
+
+  const actions = {
+    j: () => select(current() + 1),
+    k: () => select(current() - 1),
+    o: () => rows()[current()]?.querySelector("a[href]")?.click(),
+    "/": () => document.querySelector("[data-search]")?.focus(),
+    "?": () => document.getElementById("keys-help")?.showModal(),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeFolds(null);
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+
+  const closeFolds = (keep) => {
+    for (const fold of document.querySelectorAll("details.fold[open]")) {
+      if (fold !== keep) fold.open = false;
+    }
+  };
+  document.addEventListener("click", (event) => {
+    closeFolds(event.target.closest("details.fold"));
+    if (event.target.closest("[data-help]")) actions["?"]();
+    if (event.target.closest("[data-close]")) event.target.closest("dialog")?.close();
+  });
+  // Opening a fold puts the cursor into its first field.
+  document.addEventListener(
+    "toggle",
+    (event) => {
+      if (event.target.matches?.("details.fold[open]")) event.target.querySelector(".drop textarea, .drop input:not([type=hidden])")?.focus();
+    },
+    true,
+  );
+  // Choices that act at once when scripts run; without them the button beside them does it.
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-autosubmit]");
+    if (form) form.requestSubmit();
+  });
+})();

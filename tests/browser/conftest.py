@@ -1,0 +1,101 @@
+"""Debian's Chromium against the live server; Celery's tasks run where they are sent."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import Group, User
+from django.db import connections
+from playwright.sync_api import ConsoleMessage, Page
+from pytest_django.live_server_helper import LiveServer
+
+CHROMIUM = shutil.which("chromium")
+# No sandbox as root, and none of Chromium's own calls to the network.
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+)
+T = TypeVar("T")
+PASSWORD = "a password of tests"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/browser" in str(item.path):
+            item.add_marker(pytest.mark.browser)
+            if CHROMIUM is None:
+                item.add_marker(pytest.mark.skip(reason="Chromium is not installed"))
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    return {"executable_path": CHROMIUM, "args": FLAGS.split()}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args() -> dict[str, Any]:
+    return {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _serve_static_files_uncollected() -> None:
+    """The server is built once, before the settings of a single test are in force."""
+    settings.WHITENOISE_AUTOREFRESH = True
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _allow_the_orm_beside_playwright() -> Iterator[None]:
+    """Playwright keeps an event loop in this thread, which Django takes for asynchronous code."""
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    yield
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+def run_apart(work: Callable[[], T]) -> T:
+    """Run work that starts an event loop of its own; this thread has one already."""
+
+    def work_and_close() -> T:
+        try:
+            return work()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work_and_close).result()
+
+
+@pytest.fixture
+def complaints(page: Page) -> Iterator[list[str]]:
+    """What the browser complained of; the test fails when there is anything, a blocked script for instance."""
+    heard: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            heard.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    yield heard
+    assert heard == []
+
+
+@pytest.fixture
+def operator_page(
+    transactional_db: None,
+    live_server: LiveServer,
+    page: Page,
+    complaints: list[str],
+    run_tasks_at_once: None,
+) -> Page:
+    """A browser in which an operator has signed in by the page."""
+    user = User.objects.create_user("olga", "olga@example.org", PASSWORD)
+    user.groups.add(Group.objects.get_or_create(name="operator")[0])
+    page.goto(f"{live_server.url}/accounts/login/")
+    page.get_by_label("User name").fill("olga")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    return page

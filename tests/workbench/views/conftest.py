@@ -1,0 +1,113 @@
+"""The cast of the view tests (a person per role, and somebody outside), and a harness with everything in it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+
+from evolution.models import Cluster, Diagnosis, FailureCase, Harness, Proposal, Step
+from tests.evolution.intake import make_cluster
+from tests.evolution.measured import DEV as DEVELOPER
+from tests.evolution.measured import (
+    make_case,
+    make_harness,
+    make_proposal,
+    make_version,
+    measure,
+    steps,
+    teach,
+)
+
+SignIn = Callable[[str], Client]
+
+
+@pytest.fixture
+def sign_in(db: None) -> SignIn:
+    """A client signed in as somebody of a role."""
+
+    def client_of(role: str) -> Client:
+        user = User.objects.create_user(role, f"{role}@example.org", "a password of tests")
+        user.groups.add(Group.objects.get_or_create(name=role)[0])
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return client_of
+
+
+@pytest.fixture
+def outsider(db: None) -> Client:
+    return Client()
+
+
+@pytest.fixture
+def viewer(sign_in: SignIn) -> Client:
+    return sign_in("viewer")
+
+
+@pytest.fixture
+def developer(sign_in: SignIn) -> Client:
+    return sign_in("developer")
+
+
+@pytest.fixture
+def operator(sign_in: SignIn) -> Client:
+    return sign_in("operator")
+
+
+@dataclass
+class World:
+    """One record of each kind, as a loop that is half-way leaves them."""
+
+    harness: Harness
+    cluster: Cluster
+    case: FailureCase
+    diagnosis: Diagnosis
+    # waits for review
+    proposal: Proposal
+    # measured, waits for its decision
+    step: Step
+
+    def url(self, path: str = "") -> str:
+        return f"/h/{self.harness.name}/{path}"
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    return make_world()
+
+
+def make_world() -> World:
+    """A harness that is half-way through its first step."""
+    harness = make_harness()
+    make_version(harness, [make_case(f"q{n}") for n in range(1, 13)])
+    cluster = make_cluster(harness, texts=("no price", "wrong price"))
+    case = cluster.members.order_by("pk")[0]
+    diagnosis = make_diagnosis(cluster, case)
+    step = measure(steps.merge_step(DEVELOPER, harness, [make_proposal(harness, teach(*range(1, 11)))]))
+    proposal = make_proposal(harness, b"knows: q1 q2 q3\n", "teach q3")
+    fields = {
+        "state": "drafted",
+        "diagnosis": diagnosis,
+        "manifest": {"expected_fixes": [case.pk], "at_risk": ["q1"]},
+    }
+    Proposal.objects.filter(pk=proposal.pk).update(**fields)
+    proposal.refresh_from_db()
+    return World(harness, cluster, case, diagnosis, proposal, step)
+
+
+def make_diagnosis(cluster: Cluster, case: FailureCase) -> Diagnosis:
+    return Diagnosis.objects.create(
+        harness=cluster.harness,
+        cluster=cluster,
+        part="prompt",
+        path="prompts/role.md",
+        hypothesis="it does not *know* the price",
+        confidence=0.8,
+        evidence=[{"case": case.pk, "turn": 1, "quote": "no price", "verified": True}],
+        changes=["say the price"],
+        base_commit="0" * 40,
+        model="m",
+    )

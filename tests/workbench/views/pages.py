@@ -1,0 +1,66 @@
+"""Every address of the web face, filled in from a world; the tests that hold for all pages loop over these."""
+
+from tests.workbench.views.conftest import World
+
+
+def list_pages(world: World) -> dict[str, str]:
+    """The pages that are read, by name."""
+    base, candidate = world.step.base_evaluation, world.step.candidate_evaluation
+    assert base is not None
+    assert candidate is not None
+    result = base.results.order_by("pk")[0]
+    pair = f"comparison/?base={base.pk}&candidate={candidate.pk}"
+    paths = {
+        "board": "",
+        "cases": "cases/",
+        "case": f"cases/{world.case.pk}/",
+        "clusters": "clusters/",
+        "cluster": f"clusters/{world.cluster.number}/",
+        "proposals": "proposals/?state=all",
+        "proposal": f"proposals/{world.proposal.pk}/",
+        "proposal_edit": f"proposals/{world.proposal.pk}/edit/?path=prompts/role.md",
+        "steps": "steps/",
+        "step": f"steps/{world.step.number}/",
+        "evaluations": "evaluations/",
+        "evaluation": f"evaluations/{base.pk}/",
+        "result": f"evaluations/{base.pk}/results/{result.pk}/",
+        "comparison": "comparison/",
+        "comparison of two": pair,
+        "comparison of a case": f"{pair}&case={result.case_id}",
+        "releases": "releases/",
+        "files": "files/",
+        "events": "events/",
+    }
+    return {name: world.url(path) for name, path in paths.items()}
+
+
+def list_actions(world: World) -> dict[str, str]:
+    """The addresses that change something, by URL name."""
+    base = world.step.base_evaluation
+    assert base is not None
+    paths = {
+        "cases_import": "cases/import/",
+        "case_ignore": f"cases/{world.case.pk}/ignore/",
+        "case_reopen": f"cases/{world.case.pk}/reopen/",
+        "clusters_start": "clusters/start/",
+        "cluster_rename": f"clusters/{world.cluster.number}/rename/",
+        "cluster_ignore": f"clusters/{world.cluster.number}/ignore/",
+        "cluster_diagnose": f"clusters/{world.cluster.number}/diagnose/",
+        "diagnosis_amend": f"diagnoses/{world.diagnosis.pk}/amend/",
+        "diagnosis_draft": f"diagnoses/{world.diagnosis.pk}/draft/",
+        "diagnosis_reject": f"diagnoses/{world.diagnosis.pk}/reject/",
+        "proposal_confirm": f"proposals/{world.proposal.pk}/confirm/",
+        "proposal_amend": f"proposals/{world.proposal.pk}/amend/",
+        "proposal_reject": f"proposals/{world.proposal.pk}/reject/",
+        "step_start": "steps/start/",
+        "step_evaluate": f"steps/{world.step.number}/evaluate/",
+        "step_rebuild": f"steps/{world.step.number}/rebuild/",
+        "step_decide": f"steps/{world.step.number}/decide/",
+        "step_take_out": f"steps/{world.step.number}/take-out/{world.step.proposals.get().pk}/",
+        "evaluation_start": "evaluations/start/",
+        "evaluation_cancel": f"evaluations/{base.pk}/cancel/",
+        "evaluation_resume": f"evaluations/{base.pk}/resume/",
+        "evaluation_take_failures": f"evaluations/{base.pk}/take-failures/",
+        "release_roll_back": "releases/1/roll-back/",
+    }
+    return {name: world.url(path) for name, path in paths.items()}

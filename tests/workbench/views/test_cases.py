@@ -1,0 +1,112 @@
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from evolution.models import FailureCase
+from tests.evolution.intake import TAU_BENCH, make_failure, needs_data
+from tests.workbench.views.conftest import World
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        ("", ["wrong price", "no price", "loose"]),
+        ("?cluster=none", ["loose"]),
+        ("?cluster=1", ["wrong price", "no price"]),
+        ("?text=wrong+price", ["wrong price"]),
+        ("?category=stock", ["loose"]),
+        ("?state=ignored", []),
+        ("?cluster=nonsense", ["wrong price", "no price", "loose"]),
+        ("?page=99", ["wrong price", "no price", "loose"]),
+    ],
+)
+def test_the_filters_narrow_the_list(world: World, viewer: Client, query: str, titles: list[str]) -> None:
+    make_failure(world.harness, "loose", category="stock")
+
+    page = viewer.get(world.url(f"cases/{query}")).context["page"]
+
+    assert {case.title for case in page} == set(titles)
+
+
+def test_a_filter_of_htmx_gets_the_table_alone(world: World, viewer: Client) -> None:
+    headers = {"HX-Request": "true", "HX-Target": "results"}
+
+    page = viewer.get(world.url("cases/?text=wrong"), headers=headers).content.decode()
+
+    assert page.lstrip().startswith("<section")
+    assert "wrong price" in page
+
+
+def test_the_list_makes_as_many_queries_for_many_cases(world: World, viewer: Client) -> None:
+    address = world.url("cases/")
+    with CaptureQueriesContext(connection) as few:
+        viewer.get(address)
+    for number in range(40):
+        make_failure(world.harness, f"case {number}", cluster=world.cluster)
+
+    with CaptureQueriesContext(connection) as many:
+        viewer.get(address)
+
+    assert len(many) == len(few)
+
+
+def test_ignoring_keeps_the_reason(world: World, developer: Client) -> None:
+    developer.post(world.url(f"cases/{world.case.pk}/ignore/"), {"reason": "not ours"})
+
+    world.case.refresh_from_db()
+    assert (world.case.state, world.case.note) == ("ignored", "not ours")
+
+
+def test_an_ignored_case_is_opened_again(world: World, developer: Client) -> None:
+    FailureCase.objects.filter(pk=world.case.pk).update(state="ignored")
+
+    developer.post(world.url(f"cases/{world.case.pk}/reopen/"))
+
+    world.case.refresh_from_db()
+    assert world.case.state == "open"
+
+
+@needs_data
+def test_an_upload_is_imported_and_reported(world: World, developer: Client) -> None:
+    records = json.loads(TAU_BENCH.read_text())[:12]
+    upload = SimpleUploadedFile("airline.json", json.dumps(records).encode())
+
+    answer = developer.post(world.url("cases/import/"), {"file": upload}, follow=True)
+
+    counts = answer.context["report"]["counts"]
+    assert counts["read"] == 12
+    assert FailureCase.objects.filter(source="tau-bench").count() == counts["new"] > 0
+
+
+def test_a_broken_upload_is_refused_with_a_message(world: World, developer: Client) -> None:
+    before = FailureCase.objects.count()
+
+    upload = SimpleUploadedFile("x.json", b"\x00\xff not json")
+    answer = developer.post(world.url("cases/import/"), {"file": upload}, follow=True)
+
+    assert [message.level_tag for message in answer.context["messages"]] == ["error"]
+    assert FailureCase.objects.count() == before
+
+
+def test_what_a_viewer_wrote_never_becomes_markup(world: World, viewer: Client) -> None:
+    case = make_failure(
+        world.harness, "<script>alert(1)</script>\u202egpj", reply="<img src=x onerror=alert(1)>"
+    )
+
+    page = viewer.get(world.url(f"cases/{case.pk}/")).content.decode()
+
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "U+202E" in page
+
+
+def test_a_case_without_a_trajectory_is_shown(world: World, viewer: Client) -> None:
+    case = make_failure(
+        world.harness, "bare", request={"any": ["shape"]}, context={"also": 1}, trajectory=[1, "x"]
+    )
+
+    assert viewer.get(world.url(f"cases/{case.pk}/")).status_code == 200

@@ -1,0 +1,118 @@
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from evolution.loop.repositories import open_repository
+from evolution.models import Job, Proposal
+from tests.evolution.measured import make_proposal
+from tests.workbench.views.conftest import World
+
+
+def edit(client: Client, world: World, **fields: str) -> int:
+    values = {
+        "path": "prompts/role.md",
+        "content": "knows: q9\r\n",
+        "expected_head": world.proposal.head_commit,
+    }
+    return client.post(world.url(f"proposals/{world.proposal.pk}/edit/"), values | fields).status_code
+
+
+def test_the_diff_has_line_numbers_and_marked_words(world: World, viewer: Client) -> None:
+    page = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+
+    assert "@@ -1,1 +1,1 @@" in page
+    assert '<td class="code">knows: q1 q2<ins> q3</ins></td>' in page
+
+
+def test_hidden_characters_of_an_edit_are_shown_and_warned_of(world: World, viewer: Client) -> None:
+    proposal = make_proposal(world.harness, "knows: q1\u200b\u202e\n".encode(), "sneaky")
+
+    page = viewer.get(world.url(f"proposals/{proposal.pk}/")).content.decode()
+
+    assert "U+200B" in page
+    assert "U+202E" in page
+    assert "Added lines hold hidden" in page
+
+
+def test_the_prediction_names_its_cases(world: World, viewer: Client) -> None:
+    context = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).context
+
+    assert [case.title for case in context["expected_fixes"]] == ["no price"]
+    assert [case.title for case in context["at_risk"]] == ["q1"]
+
+
+def test_a_proposal_is_confirmed(world: World, developer: Client) -> None:
+    developer.post(world.url(f"proposals/{world.proposal.pk}/confirm/"))
+
+    world.proposal.refresh_from_db()
+    assert (world.proposal.state, world.proposal.decided_by) == ("confirmed", "developer")
+
+
+def test_an_instruction_goes_to_the_editor(world: World, developer: Client) -> None:
+    developer.post(world.url(f"proposals/{world.proposal.pk}/amend/"), {"feedback": "shorter"})
+
+    world.proposal.refresh_from_db()
+    assert world.proposal.feedback[0]["text"] == "shorter"
+    assert Job.objects.get(kind="draft").target_id == world.proposal.pk
+
+
+def test_an_empty_instruction_is_refused(world: World, developer: Client) -> None:
+    answer = developer.post(world.url(f"proposals/{world.proposal.pk}/amend/"), {"feedback": ""}, follow=True)
+
+    assert [message.level_tag for message in answer.context["messages"]] == ["error"]
+
+
+def test_an_edit_by_hand_is_a_new_commit(world: World, developer: Client) -> None:
+    assert edit(developer, world) == 302
+
+    world.proposal.refresh_from_db()
+    repository = open_repository(world.harness)
+    assert repository.read_file(world.proposal.head_commit, "prompts/role.md") == b"knows: q9\n"
+
+
+def test_a_stale_edit_is_refused_and_keeps_what_was_typed(world: World, developer: Client) -> None:
+    values = {"path": "prompts/role.md", "content": "my words", "expected_head": world.proposal.base_commit}
+
+    answer = developer.post(world.url(f"proposals/{world.proposal.pk}/edit/"), values)
+
+    assert answer.status_code == 200
+    assert "my words" in answer.content.decode()
+
+
+def test_an_edit_outside_the_harness_is_refused(world: World, developer: Client) -> None:
+    head = world.proposal.head_commit
+
+    for path in ("../../etc/passwd", "/etc/passwd", "README.md"):
+        assert edit(developer, world, path=path) == 200
+
+    world.proposal.refresh_from_db()
+    assert world.proposal.head_commit == head
+
+
+def test_a_viewer_edits_nothing(world: World, viewer: Client) -> None:
+    assert edit(viewer, world) == 403
+
+
+def test_a_proposal_is_rejected_with_its_reason(world: World, developer: Client) -> None:
+    developer.post(world.url(f"proposals/{world.proposal.pk}/reject/"), {"reason": "too narrow"})
+
+    world.proposal.refresh_from_db()
+    assert (world.proposal.state, world.proposal.reason) == ("rejected", "too narrow")
+
+
+def test_the_list_makes_as_many_queries_for_many_proposals(world: World, viewer: Client) -> None:
+    with CaptureQueriesContext(connection) as few:
+        viewer.get(world.url("proposals/"))
+    for number in range(15):
+        fields = {
+            "title": f"p{number}",
+            "base_commit": "0" * 40,
+            "state": "drafted",
+            "diagnosis": world.diagnosis,
+        }
+        Proposal.objects.create(harness=world.harness, **fields)
+
+    with CaptureQueriesContext(connection) as many:
+        viewer.get(world.url("proposals/"))
+
+    assert len(many) == len(few)

@@ -1,0 +1,110 @@
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from evolution.loop.repositories import open_repository
+from evolution.models import Proposal, Step
+from tests.workbench.views.conftest import World
+
+
+def test_a_step_starts_from_the_ticked_proposals(world: World, developer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    Proposal.objects.filter(pk=world.proposal.pk).update(state="confirmed")
+
+    answer = developer.post(world.url("steps/start/"), {"proposals": [world.proposal.pk]})
+
+    assert answer.headers["Location"] == world.url("steps/2/")
+    assert [p.pk for p in Step.objects.get(number=2).proposals.all()] == [world.proposal.pk]
+
+
+def test_a_step_needs_a_proposal(world: World, developer: Client) -> None:
+    developer.post(world.url("steps/start/"), {"proposals": [world.proposal.pk, "x"]})
+
+    assert Step.objects.count() == 1
+
+
+def test_promoting_moves_main_to_the_candidate(world: World, operator: Client) -> None:
+    operator.post(world.url("steps/1/decide/"), {"decision": "promote", "reason": "better"})
+
+    world.step.refresh_from_db()
+    assert world.step.state == "promoted"
+    assert open_repository(world.harness).resolve("main") == world.step.candidate_commit
+
+
+def test_a_developer_does_not_promote(world: World, developer: Client) -> None:
+    answer = developer.post(world.url("steps/1/decide/"), {"decision": "promote", "reason": "better"})
+
+    world.step.refresh_from_db()
+    assert (answer.status_code, world.step.state) == (403, "evaluated")
+
+
+@pytest.mark.parametrize(
+    ("decision", "state"), [("revise", "revised"), ("roll_back", "rolled_back"), ("stop", "stopped")]
+)
+def test_the_other_decisions_close_the_step(
+    world: World, operator: Client, decision: str, state: str
+) -> None:
+    operator.post(world.url("steps/1/decide/"), {"decision": decision, "reason": "because"})
+
+    world.step.refresh_from_db()
+    assert (world.step.state, world.step.reason) == (state, "because")
+
+
+def test_an_unknown_decision_is_refused(world: World, operator: Client) -> None:
+    operator.post(world.url("steps/1/decide/"), {"decision": "explode"})
+
+    world.step.refresh_from_db()
+    assert world.step.state == "evaluated"
+
+
+def test_a_button_that_is_not_allowed_says_why(world: World, developer: Client) -> None:
+    choices = {choice.name: choice for choice in developer.get(world.url("steps/1/")).context["choices"]}
+
+    assert choices["promote"].obstacle == "This needs an operator."
+    assert choices["revise"].obstacle == ""
+
+
+def test_an_unmeasured_step_can_only_be_evaluated(world: World, operator: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="ready", verdict=None)
+
+    page = operator.get(world.url("steps/1/")).content.decode()
+
+    assert "Evaluate the step first." in page
+    assert world.url("steps/1/evaluate/") in page
+
+
+def test_a_running_step_is_followed(world: World, viewer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="evaluating")
+
+    assert "every 1500ms" in viewer.get(world.url("steps/1/")).content.decode()
+
+
+def test_the_verdict_is_shown_with_its_figures_and_flips(world: World, viewer: Client) -> None:
+    answer = viewer.get(world.url("steps/1/"))
+
+    assert [(flip, n) for flip, _name, n in answer.context["flips"]] == [
+        ("fixed", 8),
+        ("still_failing", 2),
+        ("still_passing", 2),
+    ]
+    assert "+66.7" in answer.content.decode()
+
+
+def test_a_step_on_an_old_base_says_so(world: World, viewer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(base_commit="1" * 40)
+
+    assert "no longer the base" in viewer.get(world.url("steps/1/")).content.decode()
+
+
+def test_the_list_makes_as_many_queries_for_many_steps(world: World, viewer: Client) -> None:
+    with CaptureQueriesContext(connection) as few:
+        viewer.get(world.url("steps/"))
+    for number in range(2, 12):
+        commits = {"base_commit": "1" * 40, "candidate_commit": "2" * 40}
+        Step.objects.create(harness=world.harness, number=number, branch="b", created_by="x", **commits)
+
+    with CaptureQueriesContext(connection) as many:
+        viewer.get(world.url("steps/"))
+
+    assert len(many) == len(few)

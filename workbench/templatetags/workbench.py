@@ -1,0 +1,191 @@
+"""What the templates need beyond Django's own tags: icons, state pills, commits, times, figures and safe text."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import template
+from django.conf import settings
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+from django.utils.translation import get_language_info, gettext
+
+from evolution.actors import Role
+from evolution.loop.reasons import explain_reasons
+from workbench import text_marks, trajectories
+from workbench.event_names import name_deed, name_kind
+from workbench.flip_names import name_flip
+
+register = template.Library()
+
+TONES = {
+    "good": {
+        "promoted",
+        "promote",
+        "released",
+        "resolved",
+        "accepted",
+        "confirmed",
+        "finished",
+        "done",
+        "fixed",
+        "better",
+    },
+    "bad": {"failed", "reject", "regressed", "escalating", "broken", "worse", "error"},
+    "warn": {"open", "drafted", "evaluated", "partial", "inconclusive", "new", "ready", "missing", "flaky"},
+    "info": {"running", "evaluating", "drafting", "queued", "in_progress", "in_step", "diagnosed"},
+}
+TONE_OF = {state: tone for tone, states in TONES.items() for state in states}
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A decorative icon of the vendored sprite."""
+    sprite = static("vendor/bootstrap-icons/icons.svg")
+    return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
+
+
+@register.simple_tag
+def state_pill(record: Any, field: str = "state") -> SafeString:
+    """The state of a record in words, with a colour that only repeats it."""
+    label = getattr(record, f"get_{field}_display")()
+    return pill(label, getattr(record, field))
+
+
+@register.simple_tag
+def pill(label: object, state: str = "") -> SafeString:
+    """A word as a pill, in the tone of `state`."""
+    return format_html('<span class="pill {}">{}</span>', TONE_OF.get(state, ""), label)
+
+
+@register.simple_tag
+def flip_pill(flip: str, count: int | None = None) -> SafeString:
+    """A flip as a pill, with how many cases have it."""
+    label = name_flip(flip)
+    return pill(label if count is None else f"{label} {count}", flip)
+
+
+@register.inclusion_tag("parts/commit.html")
+def commit(sha: str, harness: Any = None) -> dict[str, Any]:
+    """A commit, short, with its full name in the title; a link to its files when `harness` is given."""
+    return {"sha": sha, "short": sha[:8], "harness": harness}
+
+
+@register.simple_tag
+def when(moment: datetime | None) -> SafeString | str:
+    """How long ago, with the exact time in the title."""
+    if moment is None:
+        return "–"
+    exact = date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
+    if timezone.now() - moment < timedelta(minutes=1):
+        ago = gettext("just now")
+    else:
+        ago = gettext("%(time)s ago") % {"time": timesince(moment, depth=1)}
+    return format_html(
+        '<time datetime="{}" title="{}" class="nowrap">{}</time>', moment.isoformat(), exact, ago
+    )
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """A share of 0-1 in percent with one decimal, or a dash."""
+    return "–" if share is None else f"{100 * share:.1f}"
+
+
+@register.filter
+def figure(value: Any, digits: int = 2) -> str:
+    """A number with some decimals, or a dash; anything else as it is."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+@register.filter
+def score(value: Any) -> str:
+    """A score of 0-1 as short as it goes: 0, 0.5, 0.67, 1."""
+    if value is None:
+        return "–"
+    return f"{round(value, 2):g}" if isinstance(value, int | float) else str(value)
+
+
+@register.filter
+def points(share: float | None) -> SafeString | str:
+    """A difference of shares (0-1) in percentage points, with its sign; the colour only repeats it."""
+    if share is None:
+        return "–"
+    tone = "up" if share > 0 else "down" if share < 0 else ""
+    return format_html('<span class="delta {}">{}</span>', tone, f"{100 * share:+.1f}".replace("-", "−"))
+
+
+@register.filter
+def explain(reasons: Any) -> list[str]:
+    """Stored reasons as sentences in the reader's language."""
+    return explain_reasons(reasons)
+
+
+register.filter("reveal", text_marks.reveal)
+register.filter("markdown", text_marks.render_markdown)
+register.filter("pretty", trajectories.pretty)
+register.filter("read_turns", trajectories.read_turns)
+register.filter("kind_name", name_kind)
+register.filter("deed_name", name_deed)
+
+
+@register.filter
+def get(mapping: Any, key: Any) -> Any:
+    """The value of a key, or nothing."""
+    return mapping.get(key) if isinstance(mapping, dict) else None
+
+
+@register.filter
+def is_rehearsal(model: str) -> bool:
+    """Whether figures come from the rehearsal model, and say nothing about a real one."""
+    return model.startswith("rehearsal")
+
+
+@register.simple_tag
+def role_name(role: Role) -> str:
+    """A role in the reader's language."""
+    names = {
+        Role.VIEWER: gettext("viewer"),
+        Role.ANNOTATOR: gettext("annotator"),
+        Role.DEVELOPER: gettext("developer"),
+        Role.OPERATOR: gettext("operator"),
+    }
+    return names[role]
+
+
+@register.simple_tag
+def role_label(name: str) -> str:
+    """A role in the reader's language, from its name."""
+    return role_name(Role[name.upper()])
+
+
+@register.simple_tag
+def languages() -> list[tuple[str, str]]:
+    """Code and own name of each language of the interface."""
+    return [(code, get_language_info(code)["name_local"]) for code, _name in settings.LANGUAGES]
+
+
+@register.simple_tag(takes_context=True)
+def query(context: dict[str, Any], **changes: Any) -> str:
+    """The query string of this page with some parameters changed; an empty value takes one away."""
+    parameters = context["request"].GET.copy()
+    for name, value in changes.items():
+        if value in {None, ""}:
+            parameters.pop(name, None)
+        else:
+            parameters[name] = str(value)
+    return f"?{parameters.urlencode()}"
+
+
+@register.filter
+def compact(value: Any) -> str:
+    """JSON on one line."""
+    return json.dumps(value, ensure_ascii=False)

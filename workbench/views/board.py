@@ -1,0 +1,58 @@
+"""The board: where the harness stands, what waits for whom, and what to do next."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from evolution.models import Harness
+from evolution.queries import board as board_queries
+from evolution.queries import clusters, events, releases
+from evolution.states import HarnessKind
+from workbench.access import Request, get_harness_for
+from workbench.charts import series_figure
+from workbench.rendering import render_page
+from workbench.views.events import link_events
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Go to the first agent harness; without one say how to make one."""
+    harness = Harness.objects.filter(kind=HarnessKind.AGENT).order_by("id").first()
+    if harness is None:
+        return render_page(request, "home.html", {})
+    return redirect("board", harness.name)
+
+
+@require_safe
+def board(request: Request, harness: str) -> HttpResponse:
+    """Show the series, the figures and the queues of a harness."""
+    record = get_harness_for(request, harness)
+    live = releases.live_release(record)
+    series = board_queries.series(record)
+    selected = record.selected_commit or (live.commit if live else "")
+    next_action = board_queries.next_action(record)
+    context = {
+        "live": live,
+        "series": series,
+        "figure": series_figure(series, selected) if series else None,
+        "selected": selected,
+        "shown": _shown_point(series, selected),
+        "next_action": next_action,
+        "next_url": _address(record, next_action) if next_action else "",
+        "waiting": [(item, _address(record, item)) for item in board_queries.waiting(record)],
+        "open_failures": clusters.count_open(record),
+        "unclustered": clusters.count_unclustered(record),
+        "events": link_events(record, events.recent_events(record)),
+    }
+    return render_page(request, "board.html", context, record)
+
+
+def _address(harness: Harness, item: board_queries.NextAction | board_queries.Waiting) -> str:
+    return reverse(item.url_name, args=[harness.name, *item.args])
+
+
+def _shown_point(series: list[board_queries.SeriesPoint], selected: str) -> board_queries.SeriesPoint | None:
+    """The point of the selected version, else the newest: what the tiles speak of."""
+    chosen = [point for point in series if point.commit == selected] or series
+    return chosen[-1] if chosen else None

@@ -1,0 +1,119 @@
+"""Evaluations: the list with a form to start one, one evaluation in progress or done, and one result."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST, require_safe
+
+from evolution.actions import cases as case_actions
+from evolution.actions import evaluations as evaluation_actions
+from evolution.loop.repositories import open_repository
+from evolution.models import CaseResult, Evaluation
+from evolution.queries import evaluations as evaluation_queries
+from workbench.access import Request, actor_of, get_for, get_harness_for, told
+from workbench.forms import EvaluationForm, first_error
+from workbench.rendering import refresh_when_done, render_page
+
+
+@require_safe
+def evaluation_list(request: Request, harness: str) -> HttpResponse:
+    """List evaluations, newest first."""
+    record = get_harness_for(request, harness)
+    context = {
+        "evaluations": evaluation_queries.list_evaluations(record)[:200],
+        "versions": evaluation_queries.list_dataset_versions(record),
+    }
+    return render_page(request, "evaluations.html", context, record)
+
+
+@require_POST
+def start(request: Request, harness: str) -> HttpResponse:
+    """Evaluate a version of the harness."""
+    record = get_harness_for(request, harness)
+    form = EvaluationForm(record, request.POST)
+    if not form.is_valid():
+        messages.error(request, first_error(form))
+        return redirect("evaluations", record.name)
+    fields = form.cleaned_data
+    with told(request):
+        evaluation = evaluation_actions.start_evaluation(
+            actor_of(request),
+            record,
+            open_repository(record).resolve(fields["ref"]),
+            fields["dataset_version"],
+            splits=tuple(fields["splits"]),
+            repeats=fields["repeats"],
+        )
+        return redirect("evaluation", record.name, evaluation.pk)
+    return redirect("evaluations", record.name)
+
+
+def _get(request: Request, harness: str, pk: int) -> Evaluation:
+    return get_for(
+        request, harness, Evaluation.objects.select_related("harness", "dataset_version__dataset"), pk=pk
+    )
+
+
+@require_safe
+def evaluation_page(request: Request, harness: str, pk: int) -> HttpResponse:
+    """Show how far an evaluation is and what it scored."""
+    evaluation = _get(request, harness, pk)
+    progress = evaluation_queries.measure_progress(evaluation)
+    if response := refresh_when_done(request, running=progress.is_running):
+        return response
+    context = {
+        "evaluation": evaluation,
+        "progress": progress,
+        "is_running": progress.is_running,
+        "overall": evaluation_queries.score_overall(evaluation),
+        "guard": evaluation_queries.score_guard(evaluation),
+        "categories": evaluation_queries.score_categories(evaluation),
+        "cost": evaluation_queries.measure_cost(evaluation),
+        "failing": evaluation_queries.list_failing(evaluation),
+        "errors": evaluation_queries.list_failing(evaluation, errors=True),
+        "taken": evaluation_queries.count_taken(evaluation),
+    }
+    return render_page(request, "evaluation.html", context, evaluation.harness)
+
+
+@require_safe
+def result_page(request: Request, harness: str, pk: int, result: int) -> HttpResponse:
+    """Show one result: request, trajectory, reply and the judge's reasons."""
+    evaluation = _get(request, harness, pk)
+    record = get_object_or_404(CaseResult.objects.select_related("case"), evaluation=evaluation, pk=result)
+    return render_page(
+        request, "result.html", {"evaluation": evaluation, "result": record}, evaluation.harness
+    )
+
+
+@require_POST
+def cancel(request: Request, harness: str, pk: int) -> HttpResponse:
+    """Stop an evaluation; what is measured stays."""
+    evaluation = _get(request, harness, pk)
+    with told(request, _("The evaluation is cancelled; it can be resumed.")):
+        evaluation_actions.cancel_evaluation(actor_of(request), evaluation)
+    return redirect("evaluation", harness, pk)
+
+
+@require_POST
+def resume(request: Request, harness: str, pk: int) -> HttpResponse:
+    """Go on with an evaluation: only what is missing is made."""
+    evaluation = _get(request, harness, pk)
+    with told(request):
+        evaluation_actions.resume_evaluation(actor_of(request), evaluation)
+    return redirect("evaluation", harness, pk)
+
+
+@require_POST
+def take_failures(request: Request, harness: str, pk: int) -> HttpResponse:
+    """Take the failures of an evaluation into the inbox."""
+    evaluation = _get(request, harness, pk)
+    with told(request):
+        taken = case_actions.take_failures(actor_of(request), evaluation)
+        text = ngettext(
+            "%(n)d new failure taken into the inbox.", "%(n)d new failures taken into the inbox.", taken
+        )
+        messages.success(request, text % {"n": taken})
+    return redirect("evaluation", harness, pk)
