@@ -46,10 +46,10 @@ format: $(STAMP)  ## put the sources into house style
 	$(BIN)/djade --target-version 5.2 $$(git ls-files --cached --others --exclude-standard 'templates/*.html')
 
 test: check  ## everything that CI runs
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 bench: $(STAMP)  ## figures that the documentation quotes
-	$(BIN)/python -m tests.ops.bench
+	$(BIN)/python -m tests.benchmarks.start_up
 
 lock: $(STAMP)  ## write the lock files anew from the .in files
 	$(COMPILE) --output-file requirements.txt requirements.in

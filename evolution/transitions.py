@@ -4,6 +4,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Model, TextChoices
+from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.errors import MoveRefused, StaleState
@@ -32,11 +33,15 @@ def move(target: Any, to: TextChoices, actor: Actor, reason: str = "", **fields:
     """
     source = type(to)(target.state)
     if not is_allowed(source, to):
-        raise MoveRefused(f"{target} is {source.label}; it can't become {to.label}")
+        values = {"record": target, "state": source.label, "wanted": to.label}
+        raise MoveRefused(_("%(record)s is %(state)s; it can't become %(wanted)s") % values)
     with transaction.atomic():
         changed = type(target).objects.filter(pk=target.pk, state=source).update(state=to, **fields)
         if changed != 1:
-            raise StaleState(f"{target} is no longer {source.label}; reload it")
+            values = {"record": target, "state": source.label}
+            raise StaleState(
+                _("%(record)s is no longer %(state)s: somebody moved it; reload the page") % values
+            )
         record(actor, f"{target._meta.model_name}.{to.value}", target, reason, old=source.value, new=to.value)
     target.state = to
     for name, value in fields.items():

@@ -14,6 +14,12 @@ from pytest_django import Settings
 from workbench.embedded.postgres import postgres_server
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the browser's tests last: Playwright leaves an event loop running, and asyncio refuses a second one."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
 @pytest.fixture(scope="session")
 def database_home() -> Iterator[Path]:
     """A short folder: a unix socket's path is limited to 107 bytes, which pytest's own folders may exceed."""

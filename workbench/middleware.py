@@ -1,8 +1,13 @@
-"""Headers that every response carries; no rule of the loop belongs here."""
+"""What every response goes through; no rule of the loop belongs here."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+from django_htmx.http import HttpResponseClientRedirect
 
 # Scripts only from our own static files: what a model or a viewer wrote can never run. Plotly and htmx write
 # style rules of their own, hence inline *styles*.
@@ -31,4 +36,26 @@ class ContentSecurityPolicyMiddleware:
         """Answer with the policy, unless the view has set its own."""
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+        return response
+
+
+class SignInAgainMiddleware:
+    """Sends the whole page to the sign-in when a part of it is asked for after the session has ended.
+
+    The browser would follow the redirect by itself, and the sign-in form would appear inside the part.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer, with a redirect of the page in place of one of the part."""
+        response = self.get_response(request)
+        sign_in = resolve_url(settings.LOGIN_URL)
+        if (
+            request.headers.get("HX-Request")
+            and urlsplit(response.headers.get("Location", "")).path == sign_in
+        ):
+            page = urlsplit(request.headers.get("HX-Current-URL", "/")).path
+            return HttpResponseClientRedirect(redirect_to_login(page).headers["Location"])
         return response

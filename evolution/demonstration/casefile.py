@@ -12,6 +12,7 @@ from typing import Any
 
 from evolution.demonstration.rooms import DatasetError, Fixtures, Room, expand_fixtures, load_rooms, read_yaml
 
+# The guard holds what the first version does already and no later one may lose.
 SPLITS = frozenset({"dev", "guard", "sealed", "calibration"})
 # The name under which the avatar's earlier replies stand in the history.
 AVATAR = "主播"

@@ -181,9 +181,13 @@ def advise(harness: Harness) -> Advice:
 
 
 def untried_clusters(harness: Harness) -> QuerySet[Cluster]:
-    """Open clusters worth a rule of their own for which no proposal was rejected or failed, the largest first."""
+    """Open clusters worth a rule of their own for which nothing was measured in vain, the largest first.
+
+    A draft that was turned down before it was measured, for a conflict say, leaves its cluster to be tried again.
+    """
+    measured = Q(state=ProposalState.REJECTED, step__isnull=False)
     given_up = Proposal.objects.filter(
-        harness=harness, state__in=(ProposalState.REJECTED, ProposalState.FAILED), diagnosis__isnull=False
+        measured | Q(state=ProposalState.FAILED), harness=harness, diagnosis__isnull=False
     )
     size = Count("members", filter=Q(members__state=CaseState.OPEN))
     return (

@@ -1,6 +1,7 @@
 """Failure cases, their vectors, and the clusters they fall into."""
 
 from django.db import models
+from django.utils.translation import gettext as _
 
 from evolution.models.harnesses import Harness
 from evolution.states import CaseState, ClusterState
@@ -24,7 +25,7 @@ class Cluster(models.Model):
         constraints = [models.UniqueConstraint(fields=["harness", "number"], name="cluster_number")]
 
     def __str__(self) -> str:
-        return f"cluster {self.number}"
+        return _("cluster %s") % self.number
 
 
 class FailureCase(models.Model):
@@ -84,7 +85,7 @@ class FailureCase(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"case {self.pk}"
+        return _("case %s") % self.pk
 
 
 class Sighting(models.Model):

@@ -1,6 +1,7 @@
 """Evaluations: a harness commit on a dataset version, one result per (case, repeat), and verdicts."""
 
 from django.db import models
+from django.utils.translation import gettext as _
 
 from evolution.models.datasets import DatasetCase, DatasetVersion
 from evolution.models.harnesses import Harness
@@ -34,7 +35,7 @@ class Evaluation(models.Model):
         indexes = [models.Index(fields=["harness", "commit"])]
 
     def __str__(self) -> str:
-        return f"evaluation {self.pk}"
+        return _("evaluation %s") % self.pk
 
 
 class EvaluationShard(models.Model):

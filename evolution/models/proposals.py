@@ -1,6 +1,7 @@
 """From a cluster's diagnosis to a proposal on a branch, and the step that measures proposals together."""
 
 from django.db import models
+from django.utils.translation import gettext as _
 
 from evolution.models.cases import Cluster
 from evolution.models.harnesses import Harness
@@ -38,7 +39,7 @@ class Diagnosis(models.Model):
         verbose_name_plural = "diagnoses"
 
     def __str__(self) -> str:
-        return f"diagnosis {self.pk}"
+        return _("diagnosis %s") % self.pk
 
 
 class Step(models.Model):
@@ -70,7 +71,7 @@ class Step(models.Model):
         constraints = [models.UniqueConstraint(fields=["harness", "number"], name="step_number")]
 
     def __str__(self) -> str:
-        return f"step {self.number}"
+        return _("step %s") % self.number
 
 
 class Proposal(models.Model):
@@ -103,4 +104,4 @@ class Proposal(models.Model):
         ordering = ["-id"]
 
     def __str__(self) -> str:
-        return f"proposal {self.pk}"
+        return _("proposal %s") % self.pk

@@ -12,6 +12,7 @@ Part = Literal["skill", "hook", "prompt", "tool", "knowledge", "model", "judge"]
 
 # Longer texts of a transcript are cut, with a mark, so that one case cannot fill the context.
 MAX_TEXT = 1_500
+MAX_MESSAGES = 24
 
 
 class CaseBrief(BaseModel):
@@ -130,8 +131,17 @@ def _trajectory_excerpt(trajectory: dict[str, Any] | None) -> dict[str, Any] | N
         return None
     kept = ("status", "skills_loaded", "tool_calls", "hooks", "calls", "error")
     excerpt = {key: trajectory[key] for key in kept if trajectory.get(key)}
-    if "tool_calls" not in excerpt and trajectory.get("messages"):
-        excerpt["messages"] = trajectory["messages"][-24:]
+    messages = [entry for entry in trajectory.get("messages") or [] if isinstance(entry, dict)]
+    if "tool_calls" not in excerpt:
+        return {**excerpt, "messages": messages[-MAX_MESSAGES:]} if messages else excerpt
+    said = [
+        entry for entry in messages if entry.get("role") in {"user", "assistant"} and entry.get("content")
+    ]
+    # Of a conversation, what was said too; calls and results are there already.
+    if sum(entry["role"] == "user" for entry in said) > 1:
+        excerpt["messages"] = [
+            {"role": entry["role"], "content": entry["content"]} for entry in said[-MAX_MESSAGES:]
+        ]
     return excerpt
 
 

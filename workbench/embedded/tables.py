@@ -13,7 +13,16 @@ from django.db.migrations.executor import MigrationExecutor
 
 # Commands that look after tables themselves, or must see them as they are.
 WITHOUT_TABLES = frozenset(
-    {"check", "dbshell", "flush", "makemigrations", "migrate", "showmigrations", "sqlmigrate", "squashmigrations"}
+    {
+        "check",
+        "dbshell",
+        "flush",
+        "makemigrations",
+        "migrate",
+        "showmigrations",
+        "sqlmigrate",
+        "squashmigrations",
+    }
 )
 # Any number: whoever holds this advisory lock migrates, the others wait.
 LOCK = 7_120_441

@@ -17,11 +17,11 @@ same request always brings the same reply. Its role is the model's name.
    is about it. Arguments come from the JSON schema: links by number, product name or the current one, enum
    values by their documented passage, places, or the danmaku itself.
 4. It states the fields that the body tells to state (说明 final_price（券后价）), labelled from the tool's
-   documentation, asked ones first; says a script line (话术（…）：「…{field}…」) instead if there is one;
-   without either the first two fields. On half of the danmaku it notices a field that no skill names but
-   that is asked for. A merchant's question that is close is answered with its answer.
-   What failed, is empty, or is not about what was asked, it verifies (核实) if an attended rule says so;
-   else it invents.
+   documentation, at most three and the asked ones first; says the script line whose condition fits best
+   (话术（…）：「…{field}…」) instead if there is one; without either the first two fields. On half of the
+   danmaku it notices a field that no skill names but that is asked for. A merchant's question that is close
+   is answered with its answer. What failed, is empty, or is not about what was asked, it verifies (核实) if an
+   attended rule says so; else it invents. How it is worded is `speech`'s.
 5. It over-promises out of habit on some 60 % of the danmaku of a topic (`habits`; a coin by digest), unless
    an attended rule with a negation quotes such words, or names the topic without quoting.
 6. It answers only the first of several danmaku, and in Chinese, unless attended rules say otherwise.
@@ -30,9 +30,11 @@ same request always brings the same reply. Its role is the model's name.
    Hooks cost none.
 
 `rehearsal-judge` loads the rubrics, then compares the reply with the material of its prompt (`judge`).
-`rehearsal-diagnoser` follows each case's findings to the part that let it happen, and proposes changes for
-the most frequent causes (`blame`). `rehearsal-editor` carries out the change sentences, or a reviewer's
-feedback (`editor`).
+`rehearsal-diagnoser` follows each case's findings to the part that let it happen (`causes`), and plans
+changes for the most frequent cause, and for further ones of two cases or more as long as they need no new
+file (`plans`, `skill_plans`). Without findings it goes by the tool calls: refused ones, changes of data,
+hand-overs (`conversations`). `rehearsal-editor` carries out the change sentences (`sentences`), or a
+reviewer's feedback (`editor`). Both write in the language of the harness's prompts (`wording`).
 
 Tokens and latency are estimates from the lengths (`model`); nothing sleeps.
 """

@@ -4,9 +4,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from evolution.adapters.rehearsal.reading import RULES, items, sections
+from evolution.adapters.rehearsal.text import NUMBER, is_chinese
 from harness_repo.harness import Harness, read_harness
 from harness_repo.skills import Skill
 from harness_repo.tools import Tool
@@ -34,12 +36,21 @@ class Brief:
         """The texts of the findings of these kinds, in order."""
         return [text for kind, text in self.findings if kind in kinds]
 
+    def promises(self) -> list[str]:
+        """What the reply must not promise: forbidden claims, and unsupported ones that are no matter of a number."""
+        unsupported = [text for text in self.texts("unsupported_claim") if not NUMBER.search(text)]
+        return list(dict.fromkeys([*self.texts("forbidden_claim"), *unsupported]))
+
     def said(self) -> list[str]:
-        """What the viewers said, one text per danmaku; the raw request when it is a text."""
-        entries = self.request.get("danmaku") if isinstance(self.request, dict) else None
-        if not isinstance(entries, list):
-            return [self.request] if isinstance(self.request, str) else []
-        return [str(entry.get("text", "")) for entry in entries if isinstance(entry, dict)]
+        """What the users said, one text per danmaku or message; the raw request when it is a text."""
+        if isinstance(self.request, str):
+            return [self.request]
+        parts = self.request if isinstance(self.request, dict) else {}
+        danmaku, messages = parts.get("danmaku"), parts.get("messages")
+        if isinstance(danmaku, list):
+            return [str(entry.get("text", "")) for entry in danmaku if isinstance(entry, dict)]
+        users = [entry for entry in messages or [] if isinstance(entry, dict) and entry.get("role") == "user"]
+        return [str(entry.get("content") or "") for entry in users]
 
     def danmaku(self) -> str:
         """What the viewers said, as one text."""
@@ -68,8 +79,8 @@ class Brief:
 
     def last_turn(self) -> int:
         """The turn of the reply; 1 when the trajectory does not say."""
-        turns = [int(call.get("turn") or 0) for call in self.trajectory.get("calls") or []]
-        return max(turns, default=1)
+        calls = [*(self.trajectory.get("calls") or []), *self.calls()]
+        return max((int(call.get("turn") or 0) for call in calls), default=1)
 
 
 @dataclass(frozen=True)
@@ -85,11 +96,20 @@ class HarnessView:
         files = {str(path): text for path, text in (block or {}).items() if isinstance(text, str)}
         return cls(files, read_harness({path: text.encode() for path, text in files.items()}))
 
+    @cached_property
+    def chinese(self) -> bool:
+        """Whether the harness speaks Chinese: most of its prompt sections and skill descriptions do."""
+        texts = [text for path, text in sorted(self.files.items()) if path.startswith("prompts/")]
+        texts += [skill.description for skill in self.harness.skills.values()]
+        return not texts or is_chinese("\n".join(texts))
+
     def rules_path(self) -> str:
-        """The prompt file that lists the rules: the one with most of them."""
-        counts = {path: len(self.rules(path)) for path in self.files if path.startswith("prompts/")}
-        best = max(sorted(counts), key=lambda path: counts[path], default=DEFAULT_RULES)
-        return best if counts.get(best) else DEFAULT_RULES
+        """The prompt file that lists the rules: the one with most of them, else the longest system section."""
+        system = [section.path for section in self.harness.prompt if section.role == "system"]
+        paths = system or sorted(path for path in self.files if path.startswith("prompts/"))
+        counts = {path: len(self.rules(path)) for path in paths}
+        best = max(paths, key=lambda path: (counts[path], len(self.files.get(path, ""))), default=None)
+        return best or DEFAULT_RULES
 
     def rules(self, path: str) -> list[str]:
         """The rule items of a prompt file."""
@@ -122,18 +142,22 @@ class HarnessView:
         known = self.harness.tools.get(tool)
         if known is None:
             return tool
+        if not self.chinese:
+            return re.sub(r"^get_|_info$|_policy$", "", tool).replace("_", " ")
         head = re.split(r"[：:。.\n]", known.description, maxsplit=1)[0]
         return re.sub(r"^(?:查询|搜索|在)?(?:一个链接的|本场直播的)?", "", head).strip()[:16] or tool
 
     def labels(self, tool: str) -> dict[str, str]:
-        """Result field -> Chinese label of the tool."""
+        """Result field of the tool -> its label in the language of the harness."""
         known = self.harness.tools.get(tool)
-        return {name: short_label(label) for name, label in known.returns.items()} if known else {}
+        returns = known.returns if known else {}
+        return {name: short_label(label, chinese=self.chinese) for name, label in returns.items()}
 
 
-def short_label(label: str) -> str:
-    """The Chinese label without unit and translation."""
-    return re.split(r" / |，单位", label, maxsplit=1)[0].strip()
+def short_label(label: str, *, chinese: bool) -> str:
+    """The label in one of its two languages, without its unit."""
+    zh, _, en = label.partition(" / ")
+    return re.split(r"，单位|, in ", zh if chinese or not en else en, maxsplit=1)[0].strip()
 
 
 def tool_text(tool: Tool) -> str:

@@ -5,30 +5,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evolution.adapters.rehearsal.arguments import links_of
+from evolution.adapters.rehearsal.arguments import links_of, place_in
 from evolution.adapters.rehearsal.habits import habit, invention
 from evolution.adapters.rehearsal.lexicon import meanings
 from evolution.adapters.rehearsal.reading import Label, Situation, ToolResult
 from evolution.adapters.rehearsal.rules import Attention
 from evolution.adapters.rehearsal.skill_text import fields_named, script_for, tools_named
-from evolution.adapters.rehearsal.text import HAN, Index, digest, is_chinese, overlaps, words
+from evolution.adapters.rehearsal.speech import (
+    close_sentence,
+    in_language,
+    is_known,
+    join_clauses,
+    say_field,
+    shorten,
+    spoken,
+)
+from evolution.adapters.rehearsal.text import HAN, Index, digest, is_chinese, overlaps, shared, words
 
 # How much of the danmaku a merchant's question must share for its answer to be used.
 FAQ_SHARE = 0.4
 # Out of a hundred danmaku, for how many a field is stated that no skill names but the danmaku asks for.
 NOTICES = 50
-SHORT_FIELDS = 3
-EMPTY = frozenset({"", "暂无", "未知", "none", "unknown", "n/a"})
+REGION = "#delivery.region"
+# People stop listening after so many.
+MOST_FIELDS = 3
 COMMON_CHARACTERS = frozenset("的了吗呢不能会有这个是什么怎多少几可以要用到一下")
-BILINGUAL = re.compile(r"^(.*?)\s*\(([^()]*)\)$", re.DOTALL)
 PLACEHOLDER = re.compile(r"\{\s*(\w+)\s*\}")
 CLAUSE_END = re.compile(r"(?<=[，,。！!；;])")
 
 VERIFY = {True: "这个我帮你核实一下", False: "let me check that for you"}
-COMMA = {True: "，", False: ", "}
-ENDS = ("。", "！", "？", ".", "!", "?")
-CLOSE = {True: "哈。", False: "."}
-
 
 SCRIPT_MEANINGS = {
     "#talk.complain": "Sorry about that.",
@@ -52,7 +57,7 @@ def compose_reply(answers: Sequence[Answer], situation: Situation, attention: At
     """The whole reply; clauses at the end are dropped when an attended rule limits the length."""
     parts = [_Speaker(answer, situation, attention).speak() for answer in answers]
     space = "" if all(is_chinese(part) for part in parts) else " "
-    return _shortened(space.join(parts), attention.max_characters())
+    return shorten(space.join(parts), attention.max_characters())
 
 
 class _Speaker:
@@ -70,11 +75,7 @@ class _Speaker:
         extra = habit(self.danmaku, chinese=self.chinese, forbids=self.attention.forbids)
         if extra and not any(extra in clause for clause in clauses):
             clauses.append(extra)
-        text = ""
-        for clause in clauses:
-            text += clause if not text or text.endswith(ENDS) else COMMA[self.chinese] + clause
-        text = text if self.chinese else text[:1].upper() + text[1:]
-        return text if text.endswith(ENDS) else text + CLOSE[self.chinese]
+        return close_sentence(join_clauses(clauses, chinese=self.chinese), chinese=self.chinese)
 
     def _content(self) -> list[str]:
         answered = self._faq()
@@ -121,40 +122,54 @@ class _Speaker:
         return [f"{self._lead(link, values)}{clauses[0]}", *clauses[1:]]
 
     def _fields(self, values: Mapping[str, Any], labels: Mapping[str, Label]) -> list[str]:
-        """The fields to state: what the skills name, those that the danmaku asks for first; else the first two."""
+        """The fields to state, at most a few: of those that the skills name, the ones asked for first."""
         named = self._named({*values, *labels})
         if digest(f"notice/{self.danmaku}", 100) < NOTICES:
             named += [name for name in values if name not in named and self._asks_for(name, labels)]
         if not named:
             named = [name for name in values if name != "name"][:2]
-        present = [name for name in named if name != "name" and _is_known(values.get(name))]
-        asked = [name for name in present if self._asks_for(name, labels)]
-        if self.attention.max_characters() is not None:
-            # Told to be short: only what was asked, or the first that are named.
-            return asked or present[:SHORT_FIELDS]
-        return sorted(present, key=lambda name: name not in asked)
+        present = [name for name in named if name != "name" and is_known(values.get(name))]
+        wanted = {name: self._interest(name, values[name], labels) for name in present}
+        asked = [name for name in present if wanted[name]]
+        if asked and self.attention.max_characters() is not None:
+            # Told to be short: only what was asked.
+            present = asked
+        return sorted(present, key=lambda name: -wanted[name])[:MOST_FIELDS]
+
+    def _interest(self, name: str, value: Any, labels: Mapping[str, Label]) -> int:
+        """How much the danmaku is about a field: 2 for its label, and 1 for words of its value."""
+        return 2 * self._asks_for(name, labels) + bool(shared(spoken(value, chinese=True), self.danmaku))
 
     def _named(self, known: set[str]) -> list[str]:
         return list(dict.fromkeys(n for body in self.bodies for n in fields_named(body, known, self.danmaku)))
 
     def _asks_for(self, name: str, labels: Mapping[str, Label]) -> bool:
         label = labels.get(name)
-        return label is not None and overlaps(label.zh, self.danmaku)
+        if label is None:
+            return False
+        # Who names a place asks what holds for it.
+        local = REGION in meanings(label.zh) and place_in(self.danmaku) is not None
+        return local or overlaps(label.zh, self.danmaku)
 
     def _asked_but_missing(self, called: Sequence[ToolResult]) -> bool:
         """Whether a call failed, or a field asked for came back empty."""
         return any(result.result is None or self._lacks(result.name, result.result) for result in called)
 
     def _covered(self, clauses: Sequence[str]) -> bool:
-        """Whether some clause is about what the danmaku asks; one that asks for nothing known needs only a clause."""
+        """Whether some clause is about what the danmaku asks.
+
+        One that asks for nothing known needs only a clause, unless a rule tells to admit gaps.
+        """
         if not clauses:
             return False
-        return not meanings(self.danmaku) or any(overlaps(clause, self.danmaku) for clause in clauses)
+        if not meanings(self.danmaku) and not self.attention.admits_gaps():
+            return True
+        return any(overlaps(clause, self.danmaku) for clause in clauses)
 
     def _lacks(self, tool: str, values: Mapping[str, Any]) -> bool:
         labels = self.situation.tools[tool].labels
         asked = [name for name in self._named(set(labels)) if self._asks_for(name, labels)]
-        return any(not _is_known(values.get(name)) for name in asked)
+        return any(not is_known(values.get(name)) for name in asked)
 
     def _lead(self, link: int | None, values: Mapping[str, Any]) -> str:
         if link is None:
@@ -162,16 +177,13 @@ class _Speaker:
         name = in_language(
             str(values.get("name") or self.situation.shelf.get(link, "")), chinese=self.chinese
         )
-        return f"{link}号链接{name}，" if self.chinese else f"for link {link} ({name}): "
+        return f"{link}号链接{name}，" if self.chinese else f"for link {link} ({name}), "
 
     def _clause(self, name: str, value: Any, labels: Mapping[str, Label]) -> str:
         label = labels.get(name, Label(name, name.replace("_", " ")))
         if isinstance(value, list) and value and isinstance(value[0], dict):
             return self._closest_hit(value)
-        text = _spoken(value, chinese=self.chinese)
-        if self.chinese:
-            return f"{label.zh}{text}{label.zh_unit if isinstance(value, int | float) else ''}"
-        return f"{label.en} {text}{' ' + label.en_unit if isinstance(value, int | float) and label.en_unit else ''}"
+        return say_field(label, value, chinese=self.chinese)
 
     def _closest_hit(self, hits: Sequence[Mapping[str, Any]]) -> str:
         scores = Index.of(str(hit.get("question", "")) for hit in hits).scores(self.danmaku)
@@ -186,19 +198,19 @@ class _Speaker:
             name: value
             for result in called
             for name, value in (result.result or {}).items()
-            if _is_known(value)
+            if is_known(value)
         }
         for result in called:
             values.setdefault("link_id", result.arguments.get("link_id"))
         kept = [
             clause
             for clause in CLAUSE_END.split(script)
-            if clause and all(_is_known(values.get(name)) for name in PLACEHOLDER.findall(clause))
+            if clause and all(is_known(values.get(name)) for name in PLACEHOLDER.findall(clause))
         ]
         if not any(PLACEHOLDER.search(clause) for clause in kept):
             return ""
         filled = "".join(kept)
-        return PLACEHOLDER.sub(lambda match: _spoken(values[match.group(1)], chinese=self.chinese), filled)
+        return PLACEHOLDER.sub(lambda match: spoken(values[match.group(1)], chinese=self.chinese), filled)
 
     def _faq(self) -> list[str]:
         """The answer of the merchant's question that is closest, if it is close."""
@@ -226,34 +238,3 @@ def _faq_likeness(question: str, danmaku: str) -> float:
     asked = set("".join(HAN.findall(question))) - COMMON_CHARACTERS | words(question)
     said = set("".join(HAN.findall(danmaku))) | words(danmaku)
     return len(asked & said) / len(asked) if asked else 0.0
-
-
-def in_language(text: str, *, chinese: bool) -> str:
-    """Of a text with its translation in brackets, such as 3个工作日 (3 working days), the part to be said."""
-    match = BILINGUAL.match(text)
-    if match is None or not HAN.search(match.group(1)) or HAN.search(match.group(2)):
-        return text
-    return match.group(1 if chinese else 2)
-
-
-def _is_known(value: Any) -> bool:
-    return value is not None and value != [] and str(value).strip().lower() not in EMPTY
-
-
-def _spoken(value: Any, *, chinese: bool) -> str:
-    if isinstance(value, list):
-        return ("、" if chinese else ", ").join(_spoken(entry, chinese=chinese) for entry in value)
-    if isinstance(value, dict):
-        return COMMA[chinese].join(f"{key} {_spoken(entry, chinese=chinese)}" for key, entry in value.items())
-    return in_language(str(value), chinese=chinese)
-
-
-def _shortened(text: str, limit: int | None) -> str:
-    if limit is None or len(text) <= limit:
-        return text
-    kept = ""
-    for clause in CLAUSE_END.split(text):
-        if len(kept) + len(clause) > limit - 1:
-            break
-        kept += clause
-    return kept.rstrip("，,；; ") + ("。" if is_chinese(kept) else ".") if kept else text[:limit]

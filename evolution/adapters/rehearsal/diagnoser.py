@@ -3,20 +3,23 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evolution.adapters.rehearsal.blame import (
-    Cause,
-    Plan,
-    causes_of,
-    common_tool,
-    plan_for,
-    plan_without_findings,
-)
 from evolution.adapters.rehearsal.briefs import Brief, HarnessView, read_briefs
+from evolution.adapters.rehearsal.causes import Cause, causes_of, common_tool
+from evolution.adapters.rehearsal.conversations import (
+    Conduct,
+    common_conduct,
+    name_conduct,
+    plan_for_conduct,
+    quote_conduct,
+)
+from evolution.adapters.rehearsal.plans import Plan
 from evolution.adapters.rehearsal.policy import Turn
+from evolution.adapters.rehearsal.skill_plans import plan_for
+from evolution.adapters.rehearsal.wording import listed, say
 from evolution.prompts.fences import read_fenced
 from harness_repo.runtime.chat import ChatRequest
 
@@ -26,6 +29,7 @@ ORDER = (
     "unsupported_claim",
     "wrong_language",
     "unanswered",
+    "not_returned",
     "new_skill",
     "description",
     "step",
@@ -34,21 +38,17 @@ ORDER = (
     "script",
     "other",
 )
-KIND_NAMES = {
-    "forbidden_claim": "说了不许说的承诺",
-    "unsupported_claim": "没有依据却不核实",
-    "wrong_language": "没有用观众的语言回复",
-    "unanswered": "有弹幕没有回应",
-    "decline": "该婉拒的没有婉拒",
-    "script": "话术里没有合适的一句",
-}
-MISSING = "没有说到观众要的信息"
+# Causes that are named for what they are; the others show as facts that are missing.
+NAMED = frozenset(ORDER[:5]) | {"decline", "script"}
 
+# Parts that a change of the harness does not reach.
+NOT_THE_HARNESS = frozenset({"model", "knowledge", "judge"})
 # A further cause gets its changes too, when it explains this many of the cases.
-FURTHER_CASES = 3
-MAX_CAUSES = 3
+FURTHER_CASES = 2
+MAX_CAUSES = 4
 MAX_EVIDENCE = 3
 MAX_QUOTE = 120
+SENTENCE = re.compile(r"[。！？.!?](?:\s|$|(?<=[。！？]))")
 
 
 def answer_as_diagnoser(request: ChatRequest) -> Turn:
@@ -63,14 +63,31 @@ def diagnose(cases: Sequence[Brief], view: HarnessView) -> dict[str, Any]:
     """A DiagnosisOutput as a dict: the most frequent cause, and the changes for the further ones that count."""
     ranked = rank_causes(cases, view)
     if not ranked:
-        return _output(Cause("other"), plan_without_findings(cases, view), list(cases), cases, view)
-    main, failing = ranked[0]
+        return _diagnose_conduct(cases, view)
+    (main, failing), *rest = ranked
+    further = [(cause, mine) for cause, mine in rest if len(mine) >= FURTHER_CASES][: MAX_CAUSES - 1]
     plan = plan_for(main, failing, view)
-    further = [
-        plan_for(cause, mine, view) for cause, mine in ranked[1:MAX_CAUSES] if len(mine) >= FURTHER_CASES
-    ]
-    changes = list(dict.fromkeys(change for each in (plan, *further) for change in each.changes))
-    return _output(main, replace(plan, changes=changes), failing, cases, view)
+    others = [plan_for(cause, mine, view) for cause, mine in further]
+    plans = [plan, *(other for other in others if _goes_along(other, view))]
+    changes = list(dict.fromkeys(change for each in plans for change in each.changes))
+    return {
+        "cluster_name": _name(main, failing, view),
+        "cluster_description": _describe(_failure(main, view), failing, cases, view),
+        **_plan_parts(replace(plan, changes=changes), failing, cases),
+        "evidence": _evidence((case.id, *_quote(main.kind, case)) for case in failing),
+    }
+
+
+def _diagnose_conduct(cases: Sequence[Brief], view: HarnessView) -> dict[str, Any]:
+    """No judge found anything: what the agents did is all there is to go by."""
+    conduct, alike = common_conduct(cases)
+    name = name_conduct(conduct, alike, view)
+    return {
+        "cluster_name": name,
+        "cluster_description": _describe(name, alike, cases, view),
+        **_plan_parts(plan_for_conduct(conduct, alike, view), alike, cases),
+        "evidence": _evidence((case.id, *_passage(conduct, case)) for case in alike),
+    }
 
 
 def rank_causes(cases: Sequence[Brief], view: HarnessView) -> list[tuple[Cause, list[Brief]]]:
@@ -79,63 +96,79 @@ def rank_causes(cases: Sequence[Brief], view: HarnessView) -> list[tuple[Cause, 
     for case in cases:
         for cause in causes_of(case, view):
             explained.setdefault(cause, []).append(case)
+    if any(cause.kind != "other" for cause in explained):
+        # What nothing is known of explains nothing.
+        explained = {cause: mine for cause, mine in explained.items() if cause.kind != "other"}
     return sorted(
         explained.items(), key=lambda entry: (-len(entry[1]), ORDER.index(entry[0].kind), entry[0].subject)
     )
 
 
-def _output(
-    cause: Cause, plan: Plan, failing: Sequence[Brief], cases: Sequence[Brief], view: HarnessView
-) -> dict[str, Any]:
+def _goes_along(plan: Plan, view: HarnessView) -> bool:
+    """Whether a further cause is mended along: in a file of the harness; a new one is for a cluster of its own."""
+    return plan.part not in NOT_THE_HARNESS and plan.path in view.files
+
+
+def _plan_parts(plan: Plan, failing: Sequence[Brief], cases: Sequence[Brief]) -> dict[str, Any]:
     share = len(failing) / max(1, len(cases))
     return {
-        "cluster_name": _name(cause, failing, view),
-        "cluster_description": _describe(cause, failing, cases),
         "part": plan.part,
         "path": plan.path,
         "hypothesis": plan.hypothesis,
         "confidence": round(min(0.95, 0.3 + 0.5 * share) * plan.certainty, 2),
-        "evidence": _evidence(cause, failing),
         "first_wrong_turn": _first_wrong_turn(plan, failing),
         "changes": list(plan.changes),
         "refuted_by": plan.refuted_by,
     }
 
 
+def _failure(cause: Cause, view: HarnessView) -> str:
+    return say(cause.kind if cause.kind in NAMED else "missing", chinese=view.chinese)
+
+
 def _name(cause: Cause, cases: Sequence[Brief], view: HarnessView) -> str:
-    if not any(case.findings for case in cases):
-        return _cut(cases[0].symptom or "原因不明的失败", 40) if cases else "原因不明的失败"
     tool = cause.subject if cause.subject in view.harness.tools else common_tool(cases, view)
     categories = Counter(case.category for case in cases if case.category).most_common(1)
-    subject = view.subject(tool) if tool else (categories[0][0] if categories else "直播间弹幕")
-    return f"{subject}：{KIND_NAMES.get(cause.kind, MISSING)}"
+    other = categories[0][0].replace("_", " ") if categories else say("subject.any", chinese=view.chinese)
+    subject = view.subject(tool) if tool else other
+    return say("name", chinese=view.chinese, subject=subject, failure=_failure(cause, view))[:80]
 
 
-def _describe(cause: Cause, failing: Sequence[Brief], cases: Sequence[Brief]) -> str:
-    asked = "、".join(f"「{_cut(case.danmaku(), 20)}」" for case in failing[:2])
-    return (
-        f"{len(cases)} 个案例里有 {len(failing)} 个{KIND_NAMES.get(cause.kind, MISSING)}，例如弹幕{asked}。"
+def _describe(failure: str, failing: Sequence[Brief], cases: Sequence[Brief], view: HarnessView) -> str:
+    said = [_cut(" ".join(case.said()[:2]), 80) for case in failing[:2]]
+    return say(
+        "describe",
+        chinese=view.chinese,
+        all=len(cases),
+        count=len(failing),
+        failure=failure,
+        asked=listed(said, chinese=view.chinese),
     )
 
 
-def _evidence(cause: Cause, cases: Sequence[Brief]) -> list[dict[str, Any]]:
-    found = [{"case": case.id, **_quote(cause.kind, case)} for case in cases[:MAX_EVIDENCE]]
-    return [entry for entry in found if entry["quote"]] or [{"case": "", "turn": 0, "quote": "?"}]
+def _evidence(found: Iterable[tuple[str, int, str]]) -> list[dict[str, Any]]:
+    entries = [{"case": case, "turn": turn, "quote": quote} for case, turn, quote in found if quote]
+    return entries[:MAX_EVIDENCE] or [{"case": "", "turn": 0, "quote": "?"}]
 
 
-def _quote(kind: str, case: Brief) -> dict[str, Any]:
+def _quote(kind: str, case: Brief) -> tuple[int, str]:
     """A passage that the case really has: the claim, else the reply, else the danmaku, else the symptom."""
     claims = [
         text for text in case.texts("forbidden_claim", "unsupported_claim") if text and text in case.reply
     ]
     if kind in {"forbidden_claim", "unsupported_claim"} and claims:
-        return {"turn": case.last_turn(), "quote": claims[0][:MAX_QUOTE]}
+        return case.last_turn(), _cut(claims[0])
     left = [text for text in case.texts("unanswered") if text in case.said()]
     if kind == "unanswered" and left:
-        return {"turn": 0, "quote": left[0][:MAX_QUOTE]}
+        return 0, _cut(left[0])
     if case.reply:
-        return {"turn": case.last_turn(), "quote": case.reply[:MAX_QUOTE]}
-    return {"turn": 0, "quote": (next(iter(case.said()), "") or case.symptom)[:MAX_QUOTE]}
+        return case.last_turn(), _cut(case.reply)
+    return 0, _cut(next(iter(case.said()), "") or case.symptom)
+
+
+def _passage(conduct: Conduct, case: Brief) -> tuple[int, str]:
+    turn, text = quote_conduct(conduct, case)
+    return (turn, _cut(text)) if text else _quote(conduct.kind, case)
 
 
 def _first_wrong_turn(plan: Plan, cases: Sequence[Brief]) -> int | None:
@@ -145,5 +178,12 @@ def _first_wrong_turn(plan: Plan, cases: Sequence[Brief]) -> int | None:
     return turns[0][0] if turns and turns[0][0] else None
 
 
-def _cut(text: str, limit: int) -> str:
-    return re.sub(r"\s+", " ", text)[:limit]
+def _cut(text: str, limit: int = MAX_QUOTE) -> str:
+    """The beginning of a text as one line, up to the end of a sentence or a word where there is one."""
+    line = re.sub(r"\s+", " ", text).strip()
+    if len(line) <= limit:
+        return line
+    head = line[:limit]
+    ended = re.sub(r"(?<=[。！？.!?])[^。！？.!?]*$", "", head)
+    # A greeting alone says nothing.
+    return ended if SENTENCE.search(head) and len(ended) * 2 >= limit else head.rsplit(" ", 1)[0]

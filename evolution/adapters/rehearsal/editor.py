@@ -9,11 +9,12 @@ from typing import Any
 import yaml
 
 from evolution.adapters.rehearsal import sentences
-from evolution.adapters.rehearsal.blame import free_path
 from evolution.adapters.rehearsal.briefs import HarnessView
+from evolution.adapters.rehearsal.phrases import free_path
 from evolution.adapters.rehearsal.policy import Turn
 from evolution.adapters.rehearsal.rules import NEGATION
 from evolution.adapters.rehearsal.sentences import Change
+from evolution.adapters.rehearsal.wording import listed, say
 from evolution.prompts.fences import read_fenced
 from harness_repo.runtime.chat import ChatRequest
 from harness_repo.skills import Skill
@@ -21,18 +22,9 @@ from harness_repo.skills import Skill
 MAX_DESCRIPTION = 1024
 USE_HOOK = re.compile(r"钩子|\bhooks?\b", re.IGNORECASE)
 SHORTER = re.compile(r"精简|简短|短一点|太长|缩短|shorter|too long|concise", re.IGNORECASE)
-EXAMPLES = re.compile(r"[，,]?\s*(?:例如|比如)(?:「[^」]*」)+")
-
-RISKS = {
-    "rule": "约束又长了一条，排在前面的旧规则可能被忽略。",
-    "hook": "正则可能拦下正常的回复，重说会增加延迟。",
-    "skill": "新技能的描述可能把别的问题也吸引过来。",
-    sentences.DESCRIPTION: "描述变宽之后可能抢走别的技能的问题。",
-    sentences.STATE: "回复变长，可能超过字数限制。",
-    sentences.STEPS: "每次多一次工具调用，延迟会上升。",
-    sentences.CAUTION: "技能正文变长，会占用模型的注意力。",
-    sentences.SCRIPT: "话术固定，遇到细分的问题会显得生硬。",
-}
+EXAMPLES = re.compile(
+    r"[，,]?\s*(?:例如|比如|for example)\s*(?:「[^」]*」|\"[^\"]*\"(?:, )?)+", re.IGNORECASE
+)
 
 
 def answer_as_editor(request: ChatRequest) -> Turn:
@@ -49,21 +41,30 @@ def answer_as_editor(request: ChatRequest) -> Turn:
 
 
 def draft(diagnosis: dict[str, Any], view: HarnessView, feedback: str = "") -> dict[str, Any]:
-    """A DraftOutput as a dict."""
+    """A DraftOutput as a dict, in the language of the harness."""
+    zh = view.chinese
     told = [str(text) for text in diagnosis.get("changes") or []] or [str(diagnosis.get("hypothesis", ""))]
     changes = [sentences.read_change(text, view.rules_path()) for text in told]
     changes = _heed(feedback, changes, view) if feedback else changes
-    edits = _edits(changes, view)
-    cases = [
-        str(entry.get("case", "")) for entry in diagnosis.get("evidence") or [] if isinstance(entry, dict)
-    ]
+    evidence = [entry for entry in diagnosis.get("evidence") or [] if isinstance(entry, dict)]
+    cases = ("、" if zh else ", ").join(str(entry.get("case", "")) for entry in evidence)
     return {
-        "title": _title(changes),
+        "title": _title(changes, chinese=zh),
         "slug": _slug(changes),
-        "summary": f"{diagnosis.get('hypothesis', '')} 改动：{'；'.join(_in_words(change) for change in changes)}",
-        "edits": edits,
-        "expected_effect": f"「{diagnosis.get('cluster_name', '')}」应当修好，先看 {'、'.join(cases) or '这一类'}。",
-        "risks": list(dict.fromkeys(RISKS[change.what] for change in changes)),
+        "summary": say(
+            "draft.summary",
+            chinese=zh,
+            hypothesis=str(diagnosis.get("hypothesis", "")),
+            changes=("；" if zh else "; ").join(_in_words(change, chinese=zh) for change in changes),
+        ),
+        "edits": _edits(changes, view),
+        "expected_effect": say(
+            "draft.effect",
+            chinese=zh,
+            cluster=str(diagnosis.get("cluster_name", "")),
+            cases=cases or say("draft.these", chinese=zh),
+        ),
+        "risks": list(dict.fromkeys(say(f"risk.{change.what}", chinese=zh) for change in changes)),
     }
 
 
@@ -135,53 +136,57 @@ def _edits_of(path: str, changes: Sequence[Change], view: HarnessView) -> list[d
     if changes[0].what == "rule":
         return _rule_edits(path, [change.text for change in changes], view)
     if changes[0].what == "hook":
-        return [_edit(path, "create", _hook_text(path, sentences.quoted(changes[0].text)))]
+        return [
+            _edit(path, "create", _hook_text(path, sentences.quoted(changes[0].text), chinese=view.chinese))
+        ]
     skill = view.skill_at(path)
     if skill is None:
-        return [_edit(path, "create", _new_skill_text(path, changes))]
-    return [_edit(path, "replace", _amended(skill, view.files[path], changes))]
+        return [_edit(path, "create", _new_skill_text(path, changes, chinese=view.chinese))]
+    return [_edit(path, "replace", _amended(skill, view.files[path], changes, chinese=view.chinese))]
 
 
 def _rule_edits(path: str, rules: Sequence[str], view: HarnessView) -> list[dict[str, str]]:
     lines = [f"- {rule}" for rule in rules]
+    heading = f"## {say('draft.rules_heading', chinese=view.chinese)}"
     if path not in view.files:
-        return [_edit(path, "create", "\n".join(["## 约束", *lines]))]
+        return [_edit(path, "create", "\n".join([heading, *lines]))]
+    if not view.rules(path):
+        lines[0] = f"\n{heading}\n{lines[0]}"
     return [_edit(path, "append_line", line) for line in lines]
 
 
-def _hook_text(path: str, claims: Sequence[str]) -> str:
+def _hook_text(path: str, claims: Sequence[str], *, chinese: bool) -> str:
     name = path.rsplit("/", 1)[-1].removesuffix(".yaml")
-    said = "、".join(f"「{claim}」" for claim in claims)
+    message = say("claims.rule", chinese=chinese, said=listed(claims, chinese=chinese))
     hook = {
         "name": name,
         "event": "reply",
         "check": {"kind": "forbid", "patterns": [re.escape(claim).replace("\\ ", " ") for claim in claims]},
-        "on_fail": {"action": "retry", "message": f"- 不要对观众说{said}。"},
+        "on_fail": {"action": "retry", "message": f"- {message}"},
     }
     return yaml.safe_dump(hook, allow_unicode=True, sort_keys=False, width=1000)
 
 
-def _new_skill_text(path: str, changes: Sequence[Change]) -> str:
+def _new_skill_text(path: str, changes: Sequence[Change], *, chinese: bool) -> str:
     name = path.split("/")[-2]
-    description = next(
-        (change.text for change in changes if change.what == "skill"), f"{name} 相关问题时使用。"
-    )
-    title = re.split(r"[。，]", description)[0]
-    parts = [f"# {title}"]
+    default = say("draft.default_description", chinese=chinese, name=name)
+    description = next((change.text for change in changes if change.what == "skill"), default)
+    parts = [f"# {re.split('[。，.]', description)[0]}"]
     for section in (sentences.STEPS, sentences.STATE, sentences.SCRIPT, sentences.CAUTION):
-        lines = [_line(change) for change in changes if change.what == section]
+        lines = [_line(change, chinese=chinese) for change in changes if change.what == section]
         if lines:
-            parts.append(f"## {section}\n" + "\n".join(lines))
+            parts.append(f"## {sentences.heading(section, chinese=chinese)}\n" + "\n".join(lines))
     front = {"name": name, "description": description[:MAX_DESCRIPTION], "metadata": {"kind": "reply"}}
     return _front_matter(front) + "\n\n".join(parts) + "\n"
 
 
-def _amended(skill: Skill, text: str, changes: Sequence[Change]) -> str:
+def _amended(skill: Skill, text: str, changes: Sequence[Change], *, chinese: bool) -> str:
     added = [change.text for change in changes if change.what == sentences.DESCRIPTION]
     body = skill.body.strip("\n")
     for change in changes:
         if change.what not in {sentences.DESCRIPTION, "skill"}:
-            body = _with_line(body, change.what, _line(change))
+            heading = sentences.heading(change.what, chinese=chinese)
+            body = _with_line(body, heading, _line(change, chinese=chinese))
     front = {
         "name": skill.name,
         "description": " ".join([skill.description.strip(), *added])[:MAX_DESCRIPTION],
@@ -205,10 +210,10 @@ def _with_line(body: str, section: str, line: str) -> str:
     return "\n".join([*lines[:end], line, *lines[end:]])
 
 
-def _line(change: Change) -> str:
-    if change.what == sentences.SCRIPT and not change.text.startswith("话术"):
-        return f"- 话术：「{change.text.strip('「」')}」"
-    return f"- {change.text}"
+def _line(change: Change, *, chinese: bool) -> str:
+    if change.what != sentences.SCRIPT or change.text.lower().startswith(("话术", "script")):
+        return f"- {change.text}"
+    return f"- {say('script.line', chinese=chinese, line=change.text.strip('「」'))}"
 
 
 def _front_matter(values: dict[str, Any]) -> str:
@@ -226,11 +231,13 @@ def _edit(path: str, action: str, content: str) -> dict[str, str]:
     return {"path": path, "action": action, "content": content}
 
 
-def _title(changes: Sequence[Change]) -> str:
+def _title(changes: Sequence[Change], *, chinese: bool) -> str:
     first = changes[0]
     name = first.path.split("/")[-2] if first.path.endswith("SKILL.md") else first.path
-    verbs = {"rule": f"在 {name} 增加规则", "hook": f"新增钩子 {name}", "skill": f"新增技能 {name}"}
-    return verbs.get(first.what, f"修改技能 {name} 的{first.what}")[:120]
+    if first.what in {"rule", "hook", "skill"}:
+        return say(f"draft.{first.what}", chinese=chinese, name=name)[:120]
+    section = sentences.heading(first.what, chinese=chinese)
+    return say("draft.amend", chinese=chinese, name=name, section=section)[:120]
 
 
 def _slug(changes: Sequence[Change]) -> str:
@@ -244,5 +251,5 @@ def _slug(changes: Sequence[Change]) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{words}-{name}".lower()).strip("-")[:40].strip("-")
 
 
-def _in_words(change: Change) -> str:
-    return f"{change.path}（{change.text[:40]}）"
+def _in_words(change: Change, *, chinese: bool) -> str:
+    return f"{change.path}（{change.text[:40]}）" if chinese else f"{change.path} ({change.text[:80]})"

@@ -20,6 +20,12 @@ DENIED = re.compile(r"(?:不|没|无法|别|并非|not|n't|never|cannot)[^，。
 LINK_NUMBER = re.compile(r"\d+\s*号(?:链接)?|链接\s*\d+|\blinks?\s*#?\d+|#\d+", re.IGNORECASE)
 
 
+WRONG_LANGUAGE = {
+    "en": "the viewer wrote English, the reply is Chinese",
+    "zh": "观众说中文，回复却是英文",
+}
+
+
 @dataclass(frozen=True)
 class Material:
     """What the judge is shown of one case."""
@@ -131,7 +137,7 @@ def _wrong_language(material: Material) -> Iterator[Finding]:
         and material.language in {"zh", "en"}
         and is_chinese(material.reply) != (material.language == "zh")
     ):
-        yield Finding("wrong_language", _first_words(material.reply))
+        yield Finding("wrong_language", WRONG_LANGUAGE[material.language])
 
 
 def _unanswered(material: Material) -> Iterator[Finding]:

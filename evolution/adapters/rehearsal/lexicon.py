@@ -43,7 +43,7 @@ MEANINGS: dict[str, dict[str, str]] = {
             r"快递|物流|哪家发|顺丰|圆通|中通|申通|韵达|京东快递|驿站|courier|carrier|who delivers"
             r"|delivery"
         ),
-        "fee": r"包邮|邮费|运费|收不收邮|free shipping|shipping fee|postage",
+        "fee": r"包邮|邮费|运费(?!险)|收不收邮|free shipping|shipping fee|postage",
         "region": (
             r"偏远|给发吗|发不发|能寄|寄到|邮不|往.{2,4}[发寄邮]|发到|地区|送货上楼|ship to"
             r"|to [A-Z][a-z]+.* possible"
@@ -70,11 +70,11 @@ MEANINGS: dict[str, dict[str, str]] = {
         ),
         "cancel": r"取消订单|取消掉|我取消|想取消|不想要了|cancel",
         "change": (
-            r"换款式|换颜色|换尺码|换大一号|换小一号|点错|选错|拍错|买小了|帮我换|改订单|订单"
+            r"换款式|换颜色|换尺码|换大一号|换小一号|点错|选错|拍错|换成|买小了|帮我换|改订单|订单"
             r"|修改|by mistake|switch it|\borders?\b|wrong (?:size|colou?r)"
         ),
         "invoice": r"发票|专票|抬头|税号|报销|invoice|receipt",
-        "merge": r"合并|一块发|一起发|一起寄|两单|merge|combine|ship together|same box",
+        "merge": r"合并|一块发|一起发|一起寄|一个箱子|一个包裹|同一个快递|两单|merge|combine|ship together|same box",
         "urge": r"催|还没发|怎么还不发|尽快发|urge|not shipped|still waiting",
     },
     "activity": {
@@ -93,7 +93,7 @@ MEANINGS: dict[str, dict[str, str]] = {
             r"|run small|run large|dimension"
         ),
         "weight": r"重量|多重|几斤|净重|更?沉|更?轻|weigh|heavy|lighter|heavier",
-        "capacity": r"容量|几升|毫升|装多少|capacity|litres?|liters?",
+        "capacity": r"容量|几升|毫升|装多少|几碗|几杯|几人份|capacity|litres?|liters?",
         "suits": (
             r"适合|适用|能用|几个月|多大的孩子|岁|孕妇|敏感|承重|能承|会不会塌|suitable|suits?\b"
             r"|safe for|for kids"
@@ -128,8 +128,14 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "outside": {
         "contact": r"微信|加个?微|私聊|电话给|手机号|personal phone|phone number|whatsapp",
-        "health": r"发烧|吃药|血糖|颈椎病|治病|看病|药|感冒|生病|看医生|fever|medicine|cure",
-        "money": r"基金|股票|理财|返现|转账|invest|vote",
+        "health": (
+            r"发烧|退烧|高烧|低烧|皮炎|腹泻|过敏了|发炎|吃药|血糖|颈椎病|治病|看病|药|感冒"
+            r"|生病|看医生|fever|medicine|cure"
+        ),
+        "money": (
+            r"基金|股票|理财|返现|转账|好评返"
+            r"|invest|vote"
+        ),
         "other": r"隔壁|别家|战争|天气|电脑|政治|结婚|远程|无关|直播间以外|帮不上|politic|someone else",
     },
 }

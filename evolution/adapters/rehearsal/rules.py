@@ -8,7 +8,7 @@ from evolution.adapters.rehearsal.reading import Situation, rule_items, sections
 from evolution.adapters.rehearsal.text import shared
 
 # How many rules are attended, newest first. The one number that makes piling up rules costly.
-ATTENTION = 13
+ATTENTION = 14
 
 NEGATION = re.compile(
     r"不得|不要|不许|不准|不能|不可|不说|禁止|严禁|别说|别承诺|\bnever\b|\bdo not\b|\bdon't\b|\bmust not\b|\bno\b",
@@ -20,6 +20,10 @@ GENERAL = re.compile(r"」\s*(?:这类|这样|之类|等)|such as|and the like",
 VERIFY = re.compile(r"核实|编造|没查到|\bverify\b|\bcheck\b|\binvent\b|\bmake up\b", re.IGNORECASE)
 EACH = re.compile(
     r"逐条|每条弹幕|每一条|每个问题|each (?:danmaku|comment|question|viewer|of them)", re.IGNORECASE
+)
+# What to do when the results have other things than the one that was asked for.
+GAPS = re.compile(
+    r"没有观众问的|别的信息顶上|instead of stating something else|not have what was asked", re.IGNORECASE
 )
 LANGUAGE = re.compile(
     r"观众的语言|同样的语言|相同的语言|同一种语言|英[文语].{0,16}英[文语]|viewer'?s (?:own )?language|same language"
@@ -47,6 +51,10 @@ class Attention:
     def verifies(self) -> bool:
         """Whether a rule says to verify rather than to invent."""
         return any(VERIFY.search(rule) for rule in self.rules)
+
+    def admits_gaps(self) -> bool:
+        """Whether a rule says what to do when only other things were found than what was asked."""
+        return any(GAPS.search(rule) for rule in self.rules)
 
     def answers_each(self) -> bool:
         """Whether a rule says to answer every danmaku."""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from evolution.adapters.rehearsal.reading import ITEM
-from evolution.adapters.rehearsal.text import is_about, overlaps
+from evolution.adapters.rehearsal.text import is_about, overlaps, shared
 
 CONDITION = re.compile(
     r"(?:如果|若|要是|当)(?:观众)?(.+?)(?:时|的话)?[，,]|\b(?:if|when) (.+?),", re.IGNORECASE
@@ -52,13 +52,14 @@ def fields_named(body: str, known: Collection[str], danmaku: str) -> list[str]:
 
 
 def script_for(body: str, danmaku: str) -> str | None:
-    """The script to say: the first whose condition the danmaku meets, else the first without one, else the first."""
+    """The script to say: the one whose condition fits the danmaku best, else one without condition, else the first."""
     scripts = [
         Script(match.group(1) or "", match.group(2))
         for match in map(SCRIPT.search, body.splitlines())
         if match
     ]
     fitting = [script for script in scripts if script.condition and overlaps(script.condition, danmaku)]
+    fitting.sort(key=lambda script: -len(shared(script.condition, danmaku)))
     general = [script for script in scripts if not script.condition]
     return next((script.text for script in [*fitting, *general, *scripts]), None)
 

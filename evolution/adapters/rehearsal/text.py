@@ -30,7 +30,7 @@ STOP_GRAMS = frozenset(
     {
         "这个", "那个", "什么", "怎么", "可以", "一下", "我们", "你们", "主播", "观众", "链接", "问到", "如果",
         "一个", "这款", "那款", "有没", "没有", "请问", "是不", "不是", "还是", "时使", "使用", "观问", "的时",
-        "号链",
+        "号链", "直播", "播间",
     }
 )  # fmt: skip
 
@@ -106,8 +106,8 @@ class Index:
         return [self._score(asked, document) for document in self.documents]
 
     def _score(self, asked: Mapping[str, float], document: Mapping[str, float]) -> float:
-        # b = 0.3: a longer description is punished mildly, as in BM25 with short fields.
-        length = 0.7 + 0.3 * sum(document.values()) / self.mean_length
+        # b = 0.15: a longer description is hardly punished; models read to the end.
+        length = 0.85 + 0.15 * sum(document.values()) / self.mean_length
         common = asked.keys() & document.keys()
         return sum(document[term] * self._idf(term) for term in sorted(common)) / length
 

@@ -57,8 +57,8 @@ def test_every_split_has_its_size(cases: list[CaseData]) -> None:
     assert sizes == {"dev": 120, "guard": 16, "sealed": 28, "calibration": 16}
 
 
-def test_every_split_has_every_category(cases: list[CaseData]) -> None:
-    for split in ("dev", "guard", "sealed", "calibration"):
+def test_every_split_but_the_guard_has_every_category(cases: list[CaseData]) -> None:
+    for split in ("dev", "sealed", "calibration"):
         assert {case.category for case in cases if case.split == split} == CATEGORIES
 
 

@@ -221,6 +221,9 @@ def test_clusters_too_small_or_tried_in_vain_are_not_left_to_try() -> None:
     tried, left = add_failures(harness, "q5", "q6", "q7"), add_failures(harness, "q8", "q9", "q10")
     Proposal.objects.update(diagnosis=diagnose(tried), state=ProposalState.REJECTED)
     assert list(promotion.untried_clusters(harness)) == [left]
+    # Turned down before it was measured: nothing is known of the cluster yet.
+    Proposal.objects.update(step=None)
+    assert list(promotion.untried_clusters(harness)) == [tried, left]
 
 
 def add_failures(harness: Harness, *keys: str) -> Cluster:

@@ -47,6 +47,22 @@ def test_a_fence_gives_back_what_was_put_in() -> None:
     assert read_fenced(fenced("x", value)) == {"x": value}
 
 
+def test_of_a_conversation_with_calls_what_was_said_is_shown_once() -> None:
+    messages = [
+        {"role": "system", "content": "policy"},
+        {"role": "user", "content": "cancel it"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+        {"role": "tool", "content": "{}"},
+        {"role": "assistant", "content": "done"},
+        {"role": "user", "content": "thanks"},
+    ]
+    case = CaseBrief(id="1", trajectory={"tool_calls": [{"name": "cancel"}], "messages": messages})
+    user = diagnosis_request([case], {}, model="m").messages[1]["content"]
+    shown = read_fenced(user)["cases"][0]["trajectory"]
+    assert [entry["content"] for entry in shown["messages"]] == ["cancel it", "done", "thanks"]
+    assert shown["tool_calls"] == [{"name": "cancel"}]
+
+
 def test_edits_apply_in_order() -> None:
     edits = [
         FileEdit(path="prompts/a.md", action="append_line", content="- two"),

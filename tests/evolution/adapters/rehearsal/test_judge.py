@@ -98,7 +98,8 @@ async def test_the_rubrics_absolute_phrases_count_as_unsupported() -> None:
 async def test_the_wrong_language_caps_effectiveness() -> None:
     scores = await judge("券后价89元，今晚24点截止哈。", "how much", language="en")
     assert scores["effectiveness"] == 0.5
-    assert "wrong_language" in kinds(scores)
+    found = {"kind": "wrong_language", "text": "the viewer wrote English, the reply is Chinese"}
+    assert found in scores["findings"]
     assert scores["reasons"]["effectiveness"].startswith("The reply")
 
 

@@ -189,7 +189,7 @@ async def test_replies_in_english_only_when_told_to() -> None:
     chinese = await answer(harness_files([VERIFY]), "how much is link 3")
     english = await answer(harness_files([VERIFY, "观众用英文提问，就用英文回复。"]), "how much is link 3")
     assert "券后价89元" in (chinese.reply or "")
-    assert "price after coupon 89 yuan" in (english.reply or "")
+    assert "the price after coupon is 89 yuan" in (english.reply or "")
 
 
 async def test_says_a_bilingual_value_in_the_language_of_the_reply() -> None:
@@ -200,6 +200,37 @@ async def test_says_a_bilingual_value_in_the_language_of_the_reply() -> None:
     files = harness_files([VERIFY, "观众用英文提问，就用英文回复。"], skill("price_qa", "通用，价格", body))
     assert "40 yuan off" in ((await answer(files, "any coupon?", fixtures=fixtures)).reply or "")
     assert "(40" not in ((await answer(files, "有优惠券吗", fixtures=fixtures)).reply or "")
+
+
+async def test_states_three_fields_at_most_the_one_asked_for_first() -> None:
+    labels = {"final_price": "券后价", "coupon": "优惠券", "origin": "产地", "weight": "重量"}
+    tool = COUPON_TOOL.replace(
+        "  coupon: 优惠券 / coupon\n",
+        "".join(f"  {k}: {v}\n" for k, v in labels.items() if k != "final_price"),
+    )
+    values = {"final_price": 89, "coupon": "满减", "origin": "广州", "weight": "60克"}
+    body = "1. 调用 `get_coupon_info`。\n- 说明 final_price、coupon、weight、origin。\n"
+    files = harness_files(
+        [VERIFY, "不要比价格。"],
+        {"tools/get_coupon_info.yaml": tool.encode()},
+        skill("price_qa", "通用，产地", body),
+    )
+    run = await answer(files, "产地在哪", fixtures={"get_coupon_info": [{"arguments": {}, "result": values}]})
+    assert run.reply == "1号链接清爽防晒霜，产地是广州，券后价89元，优惠券满减哈。"
+
+
+async def test_says_the_script_whose_condition_fits_best() -> None:
+    lines = "- 话术（下班、晚安）：「早点休息。」\n- 话术（生日）：「生日快乐。」\n"
+    run = await answer(harness_files([VERIFY], skill("talk", "闲聊、生日、下班", lines)), "今天我生日")
+    assert (run.reply or "").startswith("生日快乐。")
+
+
+async def test_admits_that_only_other_things_were_found_when_a_rule_says_so() -> None:
+    rule = "工具返回里没有观众问的那一项时，直接说「这个我帮你核实一下」，不要拿别的信息顶上。"
+    without = await answer(harness_files([VERIFY]), "呃嗯")
+    told = await answer(harness_files([VERIFY, rule]), "呃嗯")
+    assert "核实" not in (without.reply or "")
+    assert "核实" in (told.reply or "")
 
 
 async def test_keeps_to_a_length_that_it_is_told() -> None:

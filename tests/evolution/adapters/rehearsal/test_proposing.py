@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from evolution.adapters.rehearsal import RehearsalModel
-from evolution.adapters.rehearsal.blame import LONG_LIST
+from evolution.adapters.rehearsal.plans import LONG_LIST
 from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, diagnosis_request
 from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
 from evolution.prompts.structured import ask
@@ -70,6 +70,54 @@ async def test_false_promises_become_a_rule_that_quotes_them() -> None:
     assert [edit.action for edit in output.edits] == ["append_line"]
     constraints = next(section for section in harness.prompt if section.name == "constraints")
     assert "- 不要对观众说「明天就能到」。" in constraints.template
+
+
+async def test_several_promises_become_a_rule_on_their_kind() -> None:
+    said = ["明天就能到", "今天就发"]
+    cases = [
+        brief(n, "几天能到", ("forbidden_claim", text), reply=f"发顺丰，{text}哈。")
+        for n, text in enumerate(said)
+    ]
+    output, _ = await draft(await diagnose(cases))
+    assert output.edits[0].content == "- 不要对观众承诺「今天就发」、「明天就能到」这类没有依据的话。"
+
+
+async def test_an_absolute_promise_without_a_number_is_forbidden_by_its_words() -> None:
+    cases = [
+        brief(n, "敏感肌能用吗", ("unsupported_claim", "百分百有效哈"), reply="百分百有效哈。")
+        for n in range(2)
+    ]
+    output, _ = await draft(await diagnose(cases))
+    assert output.edits[0].content == "- 不要对观众说「百分百有效」。"
+
+
+async def test_a_second_cause_is_mended_along_when_it_explains_two_cases() -> None:
+    mixed = [*promises(), *(brief(n, "how much", ("wrong_language", "the reply is Chinese")) for n in (8, 9))]
+    output, harness = await draft(await diagnose(mixed))
+    assert len(output.edits) == 2
+    assert "用英文回复" in harness.prompt[-2].template
+
+
+async def test_a_rule_that_is_there_already_is_not_added_again() -> None:
+    constraints = starter_texts()["prompts/constraints.md"] + "- 观众用英文提问，就用英文回复。\n"
+    files = starter_texts(**{"prompts/constraints.md": constraints})
+    found = await diagnose([brief(n, "how much", ("wrong_language", "x")) for n in range(3)], files)
+    assert found.changes
+    assert not any("英文" in change for change in found.changes)
+
+
+async def test_a_search_that_no_skill_uses_is_tried_when_nothing_else_has_the_fact() -> None:
+    cases = [brief(n, "嗯嗯呢", ("missing_fact", "先甲后乙"), skills=["spec-qa"]) for n in range(2)]
+    found = await diagnose(cases)
+    assert found.path == "skills/spec-qa/SKILL.md"
+    _, harness = await draft(found)
+    assert "search_faq" in harness.skills["spec-qa"].body
+
+
+async def test_manners_that_are_missing_become_lines_to_say() -> None:
+    cases = [brief(n, "今天我生日", ("missing_fact", "祝生日快乐"), skills=["small-talk"]) for n in range(2)]
+    _, harness = await draft(await diagnose(cases))
+    assert "话术（生日）：「祝宝宝生日快乐" in harness.skills["small-talk"].body
 
 
 async def test_a_long_list_of_rules_gets_a_hook_instead() -> None:
