@@ -211,12 +211,12 @@ def resolve_mended(actor: Actor, evaluation: Evaluation) -> int:
     touched: set[int] = set()
     count = 0
     for case in mended.only("state", "cluster", "harness"):
-        move(case, CaseState.RESOLVED, actor, f"passes in {evaluation}")
+        move(case, CaseState.RESOLVED, actor, _("passes in %s") % evaluation)
         touched |= {case.cluster_id} if case.cluster_id else set()
         count += 1
     for cluster in Cluster.objects.filter(pk__in=touched, state__in=OPEN_CLUSTERS):
         if not cluster.members.filter(state=CaseState.OPEN).exists():
-            move(cluster, ClusterState.RESOLVED, actor, f"all its cases pass in {evaluation}")
+            move(cluster, ClusterState.RESOLVED, actor, _("all its cases pass in %s") % evaluation)
     return count
 
 
@@ -225,7 +225,7 @@ def _hand_back_clusters(actor: Actor, step: Step) -> None:
     clusters = Cluster.objects.filter(state=ClusterState.IN_PROGRESS, diagnoses__proposals__step=step)
     for cluster in clusters.distinct():
         if not Proposal.objects.filter(diagnosis__cluster=cluster, state__in=LIVE_PROPOSALS).exists():
-            move(cluster, ClusterState.DIAGNOSED, actor, f"{step} was decided")
+            move(cluster, ClusterState.DIAGNOSED, actor, _("%s was decided") % step)
 
 
 def _end(actor: Actor, step: Step, state: StepState, proposals: ProposalState, reason: str) -> None:

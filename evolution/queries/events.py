@@ -17,5 +17,5 @@ def list_events(harness: Harness, page: str | int = 1, *, text: str = "") -> Pag
 
 def recent_events(harness: Harness, limit: int = 8) -> list[Event]:
     """The newest events of a harness; the comings and goings of jobs are left to the audit trail."""
-    events = Event.objects.filter(harness_id=harness.pk).exclude(target_kind="job")
+    events = Event.objects.filter(harness_id=harness.pk).exclude(target_kind__in=("job", "failurecase"))
     return list(events.order_by("-id")[:limit])
