@@ -14,7 +14,7 @@ from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError
 from evolution.loop.asking import ask_model
 from evolution.loop.clusters import is_visible_to_models
-from evolution.loop.quotes import quotes_verbatim
+from evolution.loop.quotes import quotes_verbatim, turn_of_quote
 from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, Diagnosis, Event, FailureCase
 from evolution.ports import NamedModel
@@ -79,16 +79,17 @@ def diagnose_cluster(actor: Actor, cluster: Cluster, model: NamedModel) -> Diagn
 
 
 def verify_evidence(evidence: Sequence[Evidence], briefs: Sequence[CaseBrief]) -> list[dict[str, Any]]:
-    """The evidence whose quote stands verbatim in the case it names, each once."""
+    """The evidence whose quote stands verbatim in the case it names, each once, at the turn where it stands."""
     shown = {brief.id: brief for brief in briefs}
-    kept = []
+    kept: list[dict[str, Any]] = []
     for item in evidence:
         brief = shown.get(item.case.strip())
-        entry = {"case": item.case.strip(), "turn": item.turn, "quote": item.quote, "verified": True}
-        if brief is not None and quotes_verbatim(brief, item.quote):
-            entry["case"] = int(brief.id)
-            if entry not in kept:
-                kept.append(entry)
+        if brief is None or not quotes_verbatim(brief, item.quote):
+            continue
+        turn = turn_of_quote(brief, item.quote, item.turn)
+        entry = {"case": int(brief.id), "turn": turn, "quote": item.quote, "verified": True}
+        if entry not in kept:
+            kept.append(entry)
     return kept
 
 

@@ -181,7 +181,7 @@ class UnattendedLoop:
         job = clusters.start_clustering(SYSTEM, self.harness, enqueue=False)
         perform_job(job.pk)
         job.refresh_from_db()
-        self.say(f"  {taken} failures taken in; {job.message}")
+        self.say(f"  failures taken in: {taken}; {job.message}")
 
     def _perform(self, evaluation: Evaluation) -> None:
         perform_evaluation(evaluation)
@@ -197,4 +197,5 @@ class UnattendedLoop:
             decision=str(decision),
         )
         self.entries.append(entry)
-        self.say(f"{len(self.entries) - 1}: {entry}")
+        scores = f"accuracy {entry.accuracy:.2f}, effectiveness {entry.effectiveness:.2f}"
+        self.say(f"{len(self.entries) - 1}: {entry.decision}: {scores}, fixed {fixed}, broken {broken}")

@@ -36,6 +36,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Load what is missing."""
+        was_there = Harness.objects.filter(name=NAME).exists()
         try:
             harness = ensure_starter(SYSTEM, NAME)
             import_dataset(SYSTEM, harness, NAME, load_cases())
@@ -46,7 +47,8 @@ class Command(BaseCommand):
         except LoopError as error:
             raise CommandError(str(error)) from None
         figures = f"{harness.failures.count()} failures, {harness.clusters.count()} clusters"
-        self.stdout.write(f"the demonstration is loaded: harness {harness.name}, {figures}")
+        state = "is there already" if was_there else "is loaded"
+        self.stdout.write(f"the demonstration {state}: harness {harness.name}, {figures}")
 
     def _measure(self, harness: Harness) -> Evaluation:
         """Measure the first version; once is enough, whatever the harness has become since."""

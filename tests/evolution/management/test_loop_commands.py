@@ -1,10 +1,13 @@
 import json
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from evolution.actions.harnesses import ensure_starter
+from evolution.demonstration import load_cases
 from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, Harness, Proposal
 from tests.evolution.intake import make_cluster, make_failure
@@ -72,3 +75,13 @@ def test_a_diagnosis_that_came_to_nothing_ends_with_an_error(harness: Harness) -
     with pytest.raises(CommandError, match="no open failure"):
         call_command("diagnose", "--cluster", "3")
     assert Cluster.objects.get().state == "new"
+
+
+def test_import_dataset_makes_one_version_of_the_same_cases(
+    harness: Harness, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(json.dumps(asdict(case)) for case in load_cases()[:3]), "utf-8")
+    figures = [run(capsys, "import_dataset", str(path)) for _ in range(2)]
+    assert figures == [{"dataset": "mine", "version": 1, "cases": 3}] * 2
+    assert harness.datasets.get().versions.get().cases.count() == 3
