@@ -2,7 +2,7 @@ FROM python:3.11-slim AS environment
 
 RUN python -m venv /opt/venv
 COPY requirements.txt /tmp/
-# PyTorch default build for x86-64 brings gigabytes of CUDA: give the CPU wheel index of PyTorch to leave it out.
+# PyTorch's default build for x86-64 brings gigabytes of CUDA: give PyTorch's CPU wheel index to leave it out.
 ARG PIP_EXTRA_INDEX_URL=
 RUN PIP_EXTRA_INDEX_URL="${PIP_EXTRA_INDEX_URL}" /opt/venv/bin/pip install --no-cache-dir -r /tmp/requirements.txt
 

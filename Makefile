@@ -11,7 +11,7 @@ STAMP := $(VENV)/.installed
 COMPILE := $(BIN)/pip-compile --quiet --strip-extras --no-header --annotation-style=line \
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
-.PHONY: help install up demo check format test bench lock
+.PHONY: help install up demo check format test bench messages lock
 
 help:  ## say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,8 +20,10 @@ install: $(STAMP)  ## make the environment in .venv from the lock file
 
 # The development lock holds everything of the other one, so one environment serves every target.
 $(STAMP): requirements.txt requirements-dev.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@echo "installing into $(VENV): 2 GB, a few minutes the first time"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@# Twice quiet: errors are still said, an index's warnings about each package are not.
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
 	touch $@
 
 up: $(STAMP)  ## run everything in the foreground: database, broker, web, worker, beat
@@ -50,6 +52,12 @@ test: check  ## everything that CI runs
 
 bench: $(STAMP)  ## figures that the documentation quotes
 	$(BIN)/python -m tests.benchmarks.start_up
+
+messages: $(STAMP)  ## bring both catalogues up to date; the Chinese is for people to fill in
+	$(BIN)/python manage.py makemessages -l zh_Hans -l en --no-location --no-wrap --no-obsolete \
+		-i '.venv/*' -i 'var/*' -i 'tests/*' -i 'static/*'
+	msgen --no-wrap --output-file locale/en/LC_MESSAGES/django.po locale/en/LC_MESSAGES/django.po
+	$(BIN)/python manage.py compilemessages
 
 lock: $(STAMP)  ## write the lock files anew from the .in files
 	$(COMPILE) --output-file requirements.txt requirements.in

@@ -11,6 +11,9 @@ from celpy.celtypes import BoolType
 from celpy.evaluation import CELEvalError
 
 MAX_CHARACTERS = 4000
+# What goes through lists, and how many of them may stand inside one another: each multiplies the work.
+MACROS = frozenset({"all", "exists", "exists_one", "filter", "map", "min", "reduce"})
+MAX_MACRO_DEPTH = 2
 
 
 class CelError(Exception):
@@ -46,8 +49,20 @@ def _program(source: str) -> Runner:
         raise CelError(f"longer than {MAX_CHARACTERS} characters")
     environment = Environment()
     try:
-        return environment.program(environment.compile(source))
+        tree = environment.compile(source)
+        if _macro_depth(tree) > MAX_MACRO_DEPTH:
+            raise CelError(f"more than {MAX_MACRO_DEPTH} of {', '.join(sorted(MACROS))} inside one another")
+        return environment.program(tree)
     except CELParseError as failure:
         raise CelError("not a CEL expression", failure.column or 0) from failure
     except RecursionError as failure:
         raise CelError("nested too deeply") from failure
+
+
+def _macro_depth(tree: Any) -> int:
+    """How many macros stand inside one another; one that goes on from another's result is not inside it."""
+    children: list[Any] = getattr(tree, "children", [])
+    depths = [_macro_depth(child) for child in children]
+    if getattr(tree, "data", "") == "member_dot_arg" and children[1] in MACROS:
+        depths[2] += 1
+    return max(depths, default=0)

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
-import jsonschema
-
 from harness_repo.hooks import Hook, parse_hook
+from harness_repo.json_schema import SchemaUnusable, check_json_schema
 from harness_repo.problems import Problem, error, warning
 from harness_repo.prompts import AGENT_VARIABLES, JUDGE_VARIABLES, PromptSection, parse_template, variables_of
 from harness_repo.skills import Skill, parse_skill
@@ -132,10 +131,10 @@ def _without(values: dict[str, Any], bad: list[Location]) -> dict[str, Any]:
 def _reply_schema_problems(read: YamlFile, values: dict[str, Any]) -> list[Problem]:
     """Check the reply schema, and drop it from the values when it is none."""
     try:
-        jsonschema.Draft202012Validator.check_schema(values.get("reply_schema", {}))
-    except jsonschema.SchemaError as failure:
+        check_json_schema(values.get("reply_schema", {}))
+    except SchemaUnusable as failure:
         del values["reply_schema"]
-        return [error(CONFIG, read.line_of(("reply_schema",)), "reply_schema", failure.message)]
+        return [error(CONFIG, read.line_of(("reply_schema",)), "reply_schema", str(failure))]
     return []
 
 

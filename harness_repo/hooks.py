@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import regex
-
 from harness_repo.cel import CelError, check_cel
+from harness_repo.json_schema import SchemaUnusable, check_json_schema
+from harness_repo.patterns import PatternError, compile_pattern
 from harness_repo.problems import Problem, error
 from harness_repo.yamlfile import Location, YamlFile, check_schema, read_yaml
 
@@ -92,6 +92,8 @@ def _meaning_problems(path: str, read: YamlFile) -> Iterator[Problem]:
     for location, source in (("when",), values.get("when")), (("check", "cel"), check.get("cel")):
         if source is not None:
             yield from _cel_problem(path, read, location, source)
+    if "schema" in check:
+        yield from _schema_problem(path, read, check["schema"])
     for number, pattern in enumerate(check.get("patterns", ())):
         yield from _regex_problem(path, read, ("check", "patterns", number), pattern)
     for number, entry in enumerate(values["on_fail"].get("substitute", ())):
@@ -105,8 +107,15 @@ def _cel_problem(path: str, read: YamlFile, location: Location, source: str) -> 
         yield error(path, read.line_of(location), "cel_syntax", f"{failure}, column {failure.column}")
 
 
+def _schema_problem(path: str, read: YamlFile, schema: object) -> Iterator[Problem]:
+    try:
+        check_json_schema(schema)
+    except SchemaUnusable as failure:
+        yield error(path, read.line_of(("check", "schema")), "check_schema", str(failure))
+
+
 def _regex_problem(path: str, read: YamlFile, location: Location, pattern: str) -> Iterator[Problem]:
     try:
-        regex.compile(pattern)
-    except regex.error as failure:
+        compile_pattern(pattern)
+    except PatternError as failure:
         yield error(path, read.line_of(location), "regex_syntax", str(failure))

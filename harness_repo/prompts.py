@@ -28,12 +28,29 @@ class PromptSection:
     template: str
 
 
+# Of one loop over numbers; what a template computes in all is limited where it is rendered.
+MOST_NUMBERS = 1000
+
+
 @functools.cache
 def template_environment() -> jinja2.sandbox.ImmutableSandboxedEnvironment:
     """The sandbox of all templates: nothing private, no writing, no undefined names, no gaps."""
-    return jinja2.sandbox.ImmutableSandboxedEnvironment(
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.globals["range"] = _numbers
+    # Makes texts by chance: no two runs would be the same.
+    del environment.globals["lipsum"]
+    return environment
+
+
+def _numbers(*bounds: int) -> range:
+    """Python's range, of MOST_NUMBERS at most."""
+    numbers = range(*bounds)
+    # The length of a range may be more than a length can be.
+    if numbers[MOST_NUMBERS:]:
+        raise ValueError(f"a range of more than {MOST_NUMBERS} numbers")
+    return numbers
 
 
 def parse_template(path: str, data: bytes, known: frozenset[str]) -> tuple[str | None, list[Problem]]:
@@ -45,6 +62,9 @@ def parse_template(path: str, data: bytes, known: frozenset[str]) -> tuple[str |
         unknown = sorted(variables_of(text) - known)
     except jinja2.TemplateSyntaxError as failure:
         problems.append(error(path, failure.lineno, "template_syntax", failure.message or "syntax error"))
+        return None, problems
+    except RecursionError:
+        problems.append(error(path, 0, "template_syntax", "nested too deeply"))
         return None, problems
     if unknown:
         hint = f"known are {', '.join(sorted(known))}"

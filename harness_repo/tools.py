@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import jsonschema
-
+from harness_repo.json_schema import SchemaUnusable, check_json_schema
 from harness_repo.problems import Problem, error
 from harness_repo.yamlfile import check_schema, read_yaml
 
@@ -63,7 +62,7 @@ def _meaning_problems(path: str, values: Any, parameters_line: int, name_line: i
     if values["name"] == LOAD_SKILL:
         problems.append(error(path, name_line, "tool_name", f"{LOAD_SKILL} is the runtime's own tool"))
     try:
-        jsonschema.Draft202012Validator.check_schema(values["parameters"])
-    except jsonschema.SchemaError as failure:
-        problems.append(error(path, parameters_line, "tool_parameters", failure.message))
+        check_json_schema(values["parameters"])
+    except SchemaUnusable as failure:
+        problems.append(error(path, parameters_line, "tool_parameters", str(failure)))
     return problems

@@ -13,6 +13,8 @@ from harness_repo.runtime.chat import ChatError, ChatErrorKind, ChatReply, ChatR
 # What a harness may not set as a parameter: the runtime says these.
 RESERVED = frozenset({"model", "messages", "tools", "response_format", "stream", "n"})
 LONGEST_MESSAGE = 500
+# More than any model reads in a call.
+MOST_TOKENS = 10**9
 # Looks like a key wherever it stands, also when a server repeats it in an error.
 _KEY = re.compile(r"\b(?:sk|pk|key|Bearer)[-_ ][A-Za-z0-9_\-*.]{6,}")
 
@@ -65,7 +67,7 @@ class OpenAIChatModel:
             answer = json.loads(raw.http_response.content)
         except openai.OpenAIError as failure:
             raise self._chat_error(failure) from failure
-        except ValueError as failure:
+        except (ValueError, RecursionError) as failure:
             raise ChatError("the answer is not JSON", "bad_response", retryable=True) from failure
         return read_reply(answer, (time.monotonic() - started) * 1000)
 
@@ -114,9 +116,13 @@ def _read_call(call: Mapping[str, Any]) -> ToolCall:
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-    return Usage(
-        int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0), int(cached or 0)
-    )
+    counts = usage.get("prompt_tokens"), usage.get("completion_tokens"), cached
+    return Usage(*(_count(number) for number in counts))
+
+
+def _count(number: Any) -> int:
+    """A number of tokens; 0 for what is none, since a reply is not worth less for a wrong bill."""
+    return int(number) if isinstance(number, int | float) and 0 <= number <= MOST_TOKENS else 0
 
 
 def classify_error(failure: openai.OpenAIError) -> tuple[ChatErrorKind, bool]:

@@ -1,5 +1,6 @@
 """Reasons of verdicts and advice: a code with its values, so that they can be stored once and read in two languages."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -31,6 +32,10 @@ WORDS: dict[str, str | Promise] = {
     "repeats": _("repeats"),
 }
 
+# What three decimals can show.
+SMALLEST_P = 0.001
+HYPHEN_AS_MINUS = re.compile(r"(?<![\w.-])-(?=\d)")
+
 # Shares and differences are given as 0-100, p-values as 0-1.
 TEXTS: dict[str, str | Promise] = {
     "improved": _("%(metric)s rises by %(delta).1f points (%(low).1f to %(high).1f, p = %(p).3f)"),
@@ -43,6 +48,7 @@ TEXTS: dict[str, str | Promise] = {
     ),
     "no_difference": _("no case came out differently"),
     "guard_broken": _("guard cases that passed fail now: %(cases)s"),
+    "guard_unscored": _("guard cases without a score in both, so nobody knows whether they hold: %(cases)s"),
     "guard_unsteady": _("guard cases that passed fail in some repeats now: %(cases)s"),
     "guard_failing": _("guard cases that fail in both: %(cases)s"),
     "cases_needed": _("about %(cases)d cases would settle it"),
@@ -65,7 +71,15 @@ def explain_reason(reason: Mapping[str, Any]) -> str:
     text = TEXTS.get(reason["code"])
     if text is None:
         return str(reason["code"])
-    return str(text) % {name: _word(value) for name, value in reason.get("values", {}).items()}
+    values = reason.get("values", {})
+    return _typeset(str(text) % {name: _word(value) for name, value in values.items()}, values.get("p"))
+
+
+def _typeset(sentence: str, p: float | None) -> str:
+    """The sentence with minus signs before its numbers, and without a p-value that reads as nought."""
+    if p is not None and p < SMALLEST_P:
+        sentence = sentence.replace(f"p = {p:.3f}", f"p < {SMALLEST_P}")
+    return HYPHEN_AS_MINUS.sub("\N{MINUS SIGN}", sentence)
 
 
 def explain_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[str]:

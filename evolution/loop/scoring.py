@@ -4,17 +4,18 @@ A reply that a limit or a hook left behind is judged like any other; only where 
 valid judgement, the outcome is an error, which is never a score.
 """
 
-import json
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
-
-import jsonschema
 
 from evolution.models import DatasetCase
 from evolution.ports import NamedModel
 from harness_repo.harness import Harness as HarnessState
+from harness_repo.json_schema import SchemaUnusable, find_violation
 from harness_repo.runtime.agent import run_agent
+from harness_repo.runtime.computing import Allowance, TooMuchComputing
 from harness_repo.runtime.context import build_variables
+from harness_repo.runtime.json_text import read_json
 from harness_repo.runtime.sandbox import ToolSandbox
 from harness_repo.runtime.trajectory import Trajectory
 
@@ -22,6 +23,8 @@ POLICY_ERROR = "policy_error"
 JUDGE_ERROR = "judge_error"
 JUDGE_OUTPUT = "judge_output"
 LONGEST_ERROR = 2000
+# The most that the columns of tokens hold.
+MOST_TOKENS = 2**31 - 1
 
 # What every judge's reply has to have, whatever else its harness asks for.
 SCORES_SCHEMA = {
@@ -70,25 +73,36 @@ class CaseOutcome:
 
 async def score_case(case: DatasetCase, scorer: Scorer) -> CaseOutcome:
     """Answer and judge one case; whatever goes wrong is in the outcome, and nothing is raised."""
+    # One case that can't be run or judged says so on its result; the others go on.
     try:
-        answered = await run_agent(
-            scorer.agent,
-            build_variables(case.request, case.context),
-            scorer.policy.model,
-            model_name=scorer.policy.name,
-            sandbox=ToolSandbox(scorer.agent.tools, case.fixtures),
-        )
-    # One case that can't be run says so on its result; the others go on.
+        answered, outcome = await _answer(case, scorer)
     except Exception as failure:  # noqa: BLE001
         return CaseOutcome(error_kind=POLICY_ERROR, error=_describe(failure))
-    run = _run_fields(answered)
+    if outcome.error_kind:
+        return outcome
+    try:
+        return replace(outcome, **await _judge(case, answered, scorer))
+    except Exception as failure:  # noqa: BLE001
+        return replace(outcome, error_kind=JUDGE_ERROR, error=_describe(failure))
+
+
+async def _answer(case: DatasetCase, scorer: Scorer) -> tuple[Trajectory, CaseOutcome]:
+    """The agent's run, and its fields; an error when it left nothing to judge."""
+    answered = await run_agent(
+        scorer.agent,
+        build_variables(case.request, case.context),
+        scorer.policy.model,
+        model_name=scorer.policy.name,
+        sandbox=ToolSandbox(scorer.agent.tools, case.fixtures),
+    )
+    outcome = CaseOutcome(**_run_fields(answered))
     if answered.status == "model_error" or _never_answered(answered):
-        return CaseOutcome(**run, error_kind=POLICY_ERROR, error=_shorten(answered.error or ""))
-    return CaseOutcome(**run, **await _judge(case, answered, scorer))
+        outcome = replace(outcome, error_kind=POLICY_ERROR, error=_shorten(answered.error or ""))
+    return answered, outcome
 
 
 async def _judge(case: DatasetCase, answered: Trajectory, scorer: Scorer) -> dict[str, Any]:
-    """The fields that the judgement fills."""
+    """The fields that the judgement fills, or those of its error."""
     variables = {
         "case": {"request": case.request, "context": case.context, "category": case.category},
         "reply": answered.reply or "",
@@ -96,29 +110,28 @@ async def _judge(case: DatasetCase, answered: Trajectory, scorer: Scorer) -> dic
         "expected": case.expected,
     }
     name = scorer.judge_model.name
-    try:
-        judged = await run_agent(scorer.judge, variables, scorer.judge_model.model, model_name=name)
-    # The same: a judge that breaks on one case is that case's error.
-    except Exception as failure:  # noqa: BLE001
-        return {"error_kind": JUDGE_ERROR, "error": _describe(failure)}
+    judged = await run_agent(scorer.judge, variables, scorer.judge_model.model, model_name=name)
     fields = {"judge_trajectory": clean_json(judged.to_dict())}
     if judged.reply is None:
         text = judged.error or f"the judge gave no reply: {judged.status}"
         return {**fields, "error_kind": JUDGE_ERROR, "error": _shorten(text)}
     try:
-        return {**fields, **read_scores(judged.reply, scorer.judge)}
-    except ValueError as failure:
+        read = Allowance().spend("reading the judge's reply", read_scores, judged.reply, scorer.judge)
+    except (ValueError, TooMuchComputing) as failure:
         return {**fields, "error_kind": JUDGE_OUTPUT, "error": _shorten(str(failure))}
+    return {**fields, **read}
 
 
 def read_scores(reply: str, judge: HarnessState) -> dict[str, Any]:
     """The scores, reasons and findings of a judge's reply; ValueError when it breaks its schema."""
-    scores = json.loads(reply)
+    scores: Any = read_json(reply)
     for schema in filter(None, (judge.reply_schema, SCORES_SCHEMA)):
         try:
-            jsonschema.Draft202012Validator(schema).validate(scores)
-        except jsonschema.ValidationError as failure:
-            raise ValueError(f"{failure.json_path}: {failure.message}") from failure
+            wrong = find_violation(schema, scores)
+        except SchemaUnusable as failure:
+            raise ValueError(str(failure)) from failure
+        if wrong:
+            raise ValueError(wrong)
     return {
         "accuracy": float(scores["accuracy"]),
         "effectiveness": float(scores["effectiveness"]),
@@ -128,13 +141,18 @@ def read_scores(reply: str, judge: HarnessState) -> dict[str, Any]:
 
 
 def clean_json(value: Any) -> Any:
-    """The same JSON without what PostgreSQL can't keep: NUL characters and half surrogate pairs become U+FFFD."""
+    """The same JSON without what PostgreSQL can't keep.
+
+    NUL characters and half surrogate pairs become U+FFFD; nan, inf and -inf become these words.
+    """
     if isinstance(value, str):
         return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
         return {clean_json(key): clean_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [clean_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value
 
 
@@ -147,10 +165,15 @@ def _run_fields(answered: Trajectory) -> dict[str, Any]:
     return {
         "reply": clean_json(answered.reply or ""),
         "trajectory": clean_json(answered.to_dict()),
-        "prompt_tokens": answered.usage.prompt_tokens,
-        "completion_tokens": answered.usage.completion_tokens,
-        "latency_ms": answered.latency_ms,
+        "prompt_tokens": _count(answered.usage.prompt_tokens),
+        "completion_tokens": _count(answered.usage.completion_tokens),
+        "latency_ms": answered.latency_ms if math.isfinite(answered.latency_ms) else 0.0,
     }
+
+
+def _count(tokens: int) -> int:
+    """Tokens as a model counted them, as far as they can be stored: what it says is not always sound."""
+    return min(max(tokens, 0), MOST_TOKENS)
 
 
 def _describe(failure: Exception) -> str:

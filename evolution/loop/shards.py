@@ -5,6 +5,7 @@ A worker that dies loses what was in flight: its lease ends, and another one mak
 
 import asyncio
 import contextlib
+import logging
 import os
 import socket
 import time
@@ -14,13 +15,14 @@ from datetime import datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
+from django.db import DataError, IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from evolution.actors import SYSTEM
 from evolution.errors import StaleState
 from evolution.loop.evaluation import ACTIVE, Pair, finish_evaluation, missing_pairs, stored_pairs
-from evolution.loop.scoring import CaseOutcome, Scorer, score_case
+from evolution.loop.scoring import LONGEST_ERROR, CaseOutcome, Scorer, clean_json, score_case
 from evolution.models import CaseResult, DatasetCase, Evaluation, EvaluationShard
 from evolution.states import EvaluationState, ShardState
 from evolution.transitions import move
@@ -28,9 +30,16 @@ from evolution.transitions import move
 # A shard whose workers died so often is ended with errors; a case may be what kills them.
 MOST_ATTEMPTS = 5
 WORKER_LOST = "worker_lost"
+NOT_STARTED = "not_started"
+NOT_STORED = "not_stored"
 # An evaluation that nobody has worked on for so long is queued again.
 STANDSTILL = timedelta(seconds=30)
 LONGEST_WAIT = timedelta(minutes=10)
+
+# What is wrong with a result itself, and not with the database.
+UNSTORABLE = (DataError, IntegrityError, ValueError, TypeError, OverflowError, RecursionError)
+
+logger = logging.getLogger(__name__)
 
 Finished = tuple[DatasetCase, int, CaseOutcome]
 
@@ -63,23 +72,45 @@ def _mark_running(evaluation: Evaluation) -> None:
 
 
 def work_shard(shard: EvaluationShard, scorer: Scorer) -> bool:
-    """Make the shard's missing pairs; say whether it is done, False when it was taken away."""
+    """Make the shard's missing pairs; say whether it is done, False when it was taken away.
+
+    A failure is raised and costs the shard an attempt; the last one ends it with errors instead.
+    """
     pairs = missing_pairs(shard, stored_pairs(shard.evaluation))
     cases = DatasetCase.objects.in_bulk({case for case, _ in pairs})
     try:
         kept = async_to_sync(_score_pairs)(shard, [(cases[case], repeat) for case, repeat in pairs], scorer)
-    # Whatever stops the worker in an orderly way, the next one need not wait for the lease.
+    except Exception as failure:
+        if shard.attempts < MOST_ATTEMPTS:
+            _release(shard)
+            raise
+        logger.exception("%s failed %d times", shard, shard.attempts)
+        return give_up(shard, f"given up after {shard.attempts} attempts: {_first(failure)!r}", WORKER_LOST)
+    # Whatever else stops the worker does so in an orderly way, and is not the shard's doing.
     except BaseException:
-        _release(shard)
+        _release(shard, given_back=1)
         raise
     if not kept:
-        _release(shard)
+        _release(shard, given_back=1)
         return False
+    return _end(shard)
+
+
+def _first(failure: BaseException) -> BaseException:
+    """What a group of tasks failed of."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure
+
+
+def _release(shard: EvaluationShard, *, given_back: int = 0) -> None:
+    """Let the next worker have it without waiting for the lease to end."""
+    attempts = F("attempts") - given_back
+    _held(shard).update(state=ShardState.QUEUED, holder="", lease_until=None, attempts=attempts)
+
+
+def _end(shard: EvaluationShard) -> bool:
     return bool(_held(shard).update(state=ShardState.DONE, lease_until=None))
-
-
-def _release(shard: EvaluationShard) -> None:
-    _held(shard).update(state=ShardState.QUEUED, holder="", lease_until=None, attempts=F("attempts") - 1)
 
 
 async def _score_pairs(
@@ -128,16 +159,34 @@ async def _store_all(shard: EvaluationShard, finished: "asyncio.Queue[Finished]"
 def store_outcomes(shard: EvaluationShard, batch: Sequence[Finished]) -> None:
     """Store results, each (case, repeat) once whoever else has made it; LeaseLostError when nobody wants them."""
     evaluation = shard.evaluation
-    CaseResult.objects.bulk_create(
-        [
-            CaseResult(evaluation=evaluation, case=case, repeat=repeat, **outcome.to_fields())
-            for case, repeat, outcome in batch
-        ],
-        ignore_conflicts=True,
-    )
+    try:
+        _insert(evaluation, batch)
+    except UNSTORABLE:
+        for one in batch:
+            _store_one(evaluation, one)
     running = Evaluation.objects.filter(pk=evaluation.pk, state=EvaluationState.RUNNING)
     if not running.update(heartbeat_at=timezone.now()):
         raise LeaseLostError
+
+
+def _insert(evaluation: Evaluation, batch: Sequence[Finished]) -> None:
+    results = [
+        CaseResult(evaluation=evaluation, case=case, repeat=repeat, **outcome.to_fields())
+        for case, repeat, outcome in batch
+    ]
+    with transaction.atomic():
+        CaseResult.objects.bulk_create(results, ignore_conflicts=True)
+
+
+def _store_one(evaluation: Evaluation, finished: Finished) -> None:
+    """Store one outcome; one that the database refuses becomes an error, so that it is not made again for ever."""
+    case, repeat, _ = finished
+    try:
+        _insert(evaluation, [finished])
+    except UNSTORABLE as failure:
+        logger.exception("the result of %s, repeat %d, cannot be stored", case, repeat)
+        error = f"the result cannot be stored: {type(failure).__name__}"
+        _insert(evaluation, [(case, repeat, CaseOutcome(error_kind=NOT_STORED, error=error))])
 
 
 async def _renew_lease(shard: EvaluationShard) -> None:
@@ -195,7 +244,8 @@ def collect_abandoned(now: datetime) -> list[int]:
         state=ShardState.RUNNING, lease_until__lt=now, evaluation__state__in=ACTIVE
     )
     for shard in expired.filter(attempts__gte=MOST_ATTEMPTS).select_related("evaluation"):
-        give_up(shard)
+        lost = f"given up after {shard.attempts} workers that did not come back; their log may say why"
+        give_up(shard, lost, WORKER_LOST)
     return [*expired.values_list("pk", flat=True), *_collect_unqueued(now)]
 
 
@@ -211,17 +261,15 @@ def _collect_unqueued(now: datetime) -> list[int]:
     return list(queued.values_list("pk", flat=True))
 
 
-def give_up(shard: EvaluationShard) -> None:
-    """End a shard that no worker survives: its missing pairs become errors."""
+def give_up(shard: EvaluationShard, reason: str, kind: str = NOT_STARTED) -> bool:
+    """End a shard that nobody can work on: its missing pairs become errors. False when another worker has it."""
     missing: list[Pair] = missing_pairs(shard, stored_pairs(shard.evaluation))
-    error = f"given up after {shard.attempts} workers that did not come back; their log may say why"
+    error = str(clean_json(reason))[:LONGEST_ERROR]
     CaseResult.objects.bulk_create(
         [
-            CaseResult(
-                evaluation=shard.evaluation, case_id=case, repeat=repeat, error_kind=WORKER_LOST, error=error
-            )
+            CaseResult(evaluation=shard.evaluation, case_id=case, repeat=repeat, error_kind=kind, error=error)
             for case, repeat in missing
         ],
         ignore_conflicts=True,
     )
-    _held(shard).update(state=ShardState.DONE, lease_until=None)
+    return _end(shard)

@@ -6,12 +6,13 @@ regression; guard cases decide by themselves and stand outside the averages. Sco
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
 from evolution.loop.flips import CasePair, Flip, flip_accuracy, flip_case, score_difference
@@ -28,10 +29,17 @@ MOST_CASES = 100_000
 class Policy:
     """When a candidate is worth promoting.
 
-    It must raise one metric (two-sided p below `alpha`) while the other may not have fallen by `margin` or more: the
-    lower end of its one-sided 1-`alpha` interval stays above -`margin`. With about 116 cases of which one in twenty
-    changes sides that end is 3.5 points below the difference, so 5 points is the smallest margin that such a set can
-    hold against; a large set should be given a smaller one. A significant fall rejects whatever the margin.
+    A metric rises or falls when two things agree: its two-sided p is below `alpha` after Holm's correction over the two
+    metrics, and its whole two-sided interval is on that side of zero. So of two versions that answer alike, at most
+    `alpha` are told apart, promotions and rejections together.
+
+    The candidate must raise one metric while the other may not have fallen by `margin` or more: the lower end of its
+    one-sided 1-`alpha` interval stays above -`margin`. With about 116 cases of which one in twenty changes sides that
+    end is 3.5 points below the difference, so 5 points is the smallest margin that such a set can hold against; a
+    large set should be given a smaller one. A fall rejects whatever the margin.
+
+    Guard cases decide beside all this: one that fails every time now rejects; one that fails in some repeats now, or
+    has no score on both sides, holds a promotion back.
     """
 
     alpha: float = 0.05
@@ -41,7 +49,7 @@ class Policy:
     coverage: float = 0.98
     # of the number of cases that would settle it
     power: float = 0.8
-    # of the bootstrap
+    # of the bootstrap and the permutation test
     resamples: int = 9999
     seed: int = 20240
 
@@ -78,11 +86,18 @@ class MetricFigures:
     high: float
     # lower end of the one-sided 1-alpha interval
     bound: float
-    # accuracy: exact McNemar, mid-p; effectiveness: Wilcoxon signed-rank
+    # two-sided, after Holm's correction over the metrics; of the mean difference (sign-flip permutation test), of
+    # accuracy without repeats the exact McNemar test, mid-p
     p: float
     # standard deviation of the differences
     spread: float
     cases: int
+
+    def direction(self, alpha: float) -> int:
+        """1 when the metric rises, -1 when it falls, 0 when that is not known; see Policy."""
+        if self.p >= alpha:
+            return 0
+        return (self.low > 0) - (self.high < 0)
 
 
 @dataclass(frozen=True)
@@ -100,6 +115,7 @@ class VerdictFigures:
     guard_broken: list[str] = field(default_factory=list)
     guard_unsteady: list[str] = field(default_factory=list)
     guard_failing: list[str] = field(default_factory=list)
+    guard_unscored: list[str] = field(default_factory=list)
     # how many cases would settle an inconclusive verdict, if the differences stay as they are
     cases_needed: int | None = None
 
@@ -112,7 +128,7 @@ def decide(pairs: Sequence[CasePair], base: RunFacts, candidate: RunFacts, polic
     """The verdict over all pairs of two evaluations, guard cases among them."""
     flips = {pair.key: flip_case(pair) for pair in pairs}
     measured = [pair for pair in pairs if pair.is_scored and not pair.is_guard]
-    metrics = {name: measure(measured, name, policy) for name in METRICS} if measured else {}
+    metrics = measure_all(measured, policy) if measured else {}
     obstacles = compare_facts(base, candidate) + check_coverage(pairs, policy)
     guards = _guards(pairs)
     outcome, reasons = (Outcome.INCONCLUSIVE, obstacles) if obstacles else _weigh(metrics, guards, policy)
@@ -155,8 +171,18 @@ def check_coverage(pairs: Sequence[CasePair], policy: Policy) -> list[Reason]:
     return [Reason("coverage", {"scored": scored, "total": len(pairs), "minimum": 100 * policy.coverage})]
 
 
+def measure_all(pairs: Sequence[CasePair], policy: Policy) -> dict[str, MetricFigures]:
+    """The figures of every metric over scored pairs, with Holm's correction over the metrics."""
+    measured = [measure(pairs, name, policy) for name in METRICS]
+    corrected = multipletests([figures.p for figures in measured], method="holm")[1]
+    return {
+        name: replace(figures, p=float(p))
+        for name, figures, p in zip(METRICS, measured, corrected, strict=True)
+    }
+
+
 def measure(pairs: Sequence[CasePair], metric: str, policy: Policy) -> MetricFigures:
-    """The figures of one metric over scored pairs."""
+    """The figures of one metric over scored pairs, its p as if it were the only one."""
     differences = np.array([score_difference(pair, metric) for pair in pairs])
     low, high, bound = bootstrap_interval(differences, policy)
     before = float(np.mean([getattr(pair.base, metric) for pair in pairs]))
@@ -167,31 +193,52 @@ def measure(pairs: Sequence[CasePair], metric: str, policy: Policy) -> MetricFig
         low=low,
         high=high,
         bound=bound,
-        p=mcnemar_midp(pairs) if metric == "accuracy" else wilcoxon_p(differences),
+        p=mcnemar_midp(pairs) if _is_single_accuracy(pairs, metric) else sign_flip_p(differences, policy),
         spread=float(differences.std(ddof=1)) if len(pairs) > 1 else 0.0,
         cases=len(pairs),
     )
+
+
+def _is_single_accuracy(pairs: Iterable[CasePair], metric: str) -> bool:
+    """Whether each case's score is 0 or 1, so that flips are all there is to it."""
+    sides = (side for pair in pairs for side in (pair.base, pair.candidate))
+    return metric == "accuracy" and all(side is not None and side.repeats == 1 for side in sides)
 
 
 def mcnemar_midp(pairs: Iterable[CasePair]) -> float:
     """Two-sided mid-p of the exact McNemar test on accuracy (Fagerland, Lydersen and Laake 2013).
 
     The exact conditional p is the binomial test of the discordant cases; mid-p takes half of the observed table's
-    probability off each tail.
+    probability off each tail, and where there is as much on both sides half of it in all.
     """
     flips = [flip_accuracy(pair) for pair in pairs]
     fixed, broken = flips.count(Flip.FIXED), flips.count(Flip.BROKEN)
     if fixed + broken == 0:
         return 1.0
     exact = stats.binomtest(fixed, fixed + broken, 0.5).pvalue
-    return float(exact - stats.binom.pmf(fixed, fixed + broken, 0.5))
+    observed = stats.binom.pmf(fixed, fixed + broken, 0.5)
+    return float(exact - (observed / 2 if fixed == broken else observed))
 
 
-def wilcoxon_p(differences: Differences) -> float:
-    """Two-sided p of the Wilcoxon signed-rank test; 1 when nothing differs."""
-    if not differences.any():
+def sign_flip_p(differences: Differences, policy: Policy) -> float:
+    """Two-sided p of the mean difference when each difference may as well have the other sign; 1 when nothing differs.
+
+    Exact up to 13 cases that differ (with the policy's default), else over seeded random sign flips.
+    """
+    # What does not differ has no sign to flip.
+    changed = differences[differences != 0]
+    # A single one is as extreme either way.
+    if len(changed) < 2:
         return 1.0
-    return float(stats.wilcoxon(differences).pvalue)
+    test = stats.permutation_test(
+        (changed,),
+        np.mean,
+        permutation_type="samples",
+        n_resamples=policy.resamples,
+        batch=max(1, 1_000_000 // len(changed)),
+        rng=np.random.default_rng(policy.seed),
+    )
+    return float(test.pvalue)
 
 
 def bootstrap_interval(differences: Differences, policy: Policy) -> tuple[float, float, float]:
@@ -226,10 +273,10 @@ def cases_needed(metrics: Mapping[str, MetricFigures], policy: Policy) -> int | 
     """How many cases would settle it with the policy's power, if differences and spread stay as they are.
 
     Paired t-test power on the differences per case. Where one metric rises already, it is what the other one
-    needs to hold its margin; else what the larger difference needs to show, or one of the margin's size where
-    there is none. Twice as many as there are, where these should have been enough.
+    needs to hold its margin; else what the larger difference needs to show by Holm's first step, or one of the
+    margin's size where there is none. Twice as many as there are, where these should have been enough.
     """
-    risen = [name for name, figures in metrics.items() if figures.p < policy.alpha and figures.delta > 0]
+    risen = [name for name, figures in metrics.items() if figures.direction(policy.alpha) > 0]
     others = [figures for name, figures in metrics.items() if name not in risen]
     if risen:
         needed = max(
@@ -237,8 +284,9 @@ def cases_needed(metrics: Mapping[str, MetricFigures], policy: Policy) -> int | 
             default=None,
         )
     else:
-        shown = _sizes(((abs(item.delta), item.spread, "two-sided") for item in others), policy)
-        hidden = _sizes(((policy.margin, item.spread, "two-sided") for item in others), policy)
+        first = replace(policy, alpha=policy.alpha / len(METRICS))
+        shown = _sizes(((abs(item.delta), item.spread, "two-sided") for item in others), first)
+        hidden = _sizes(((policy.margin, item.spread, "two-sided") for item in others), first)
         needed = min(shown, default=max(hidden, default=None))
     if needed is None:
         return None
@@ -266,11 +314,10 @@ def _sample_size(effect: float, spread: float, policy: Policy, alternative: str)
 def _weigh(
     metrics: Mapping[str, MetricFigures], guards: Mapping[str, list[str]], policy: Policy
 ) -> tuple[Outcome, list[Reason]]:
-    fallen = [name for name, figures in metrics.items() if figures.p < policy.alpha and figures.delta < 0]
-    risen = [name for name, figures in metrics.items() if figures.p < policy.alpha and figures.delta > 0]
-    loose = [
-        name for name in metrics if name not in (*risen, *fallen) and metrics[name].bound <= -policy.margin
-    ]
+    ways = {name: figures.direction(policy.alpha) for name, figures in metrics.items()}
+    risen = [name for name, way in ways.items() if way > 0]
+    fallen = [name for name, way in ways.items() if way < 0]
+    loose = [name for name, way in ways.items() if way == 0 and metrics[name].bound <= -policy.margin]
     said = {code: Reason(code, {"cases": keys}) for code, keys in guards.items() if keys}
     known = said.pop("guard_failing", None)
     reasons = list(said.values())
@@ -285,9 +332,9 @@ def _weigh(
     reasons += [known] if known else []
     if fallen or guards["guard_broken"]:
         return Outcome.REJECT, reasons
-    if risen and not loose and not guards["guard_unsteady"]:
+    if risen and not loose and not guards["guard_unsteady"] and not guards["guard_unscored"]:
         return Outcome.PROMOTE, reasons
-    if all(figures.spread == 0 and figures.delta == 0 for figures in metrics.values()):
+    if not guards["guard_unscored"] and not any(item.spread or item.delta for item in metrics.values()):
         return Outcome.INCONCLUSIVE, [Reason("no_difference")]
     return Outcome.INCONCLUSIVE, reasons
 
@@ -301,26 +348,36 @@ def _metric_reason(name: str, figures: MetricFigures, policy: Policy) -> Reason:
         "high": 100 * figures.high,
         "p": figures.p,
     }
-    if figures.p >= policy.alpha:
-        return Reason("no_evidence", values)
-    return Reason("improved" if figures.delta > 0 else "fell", values)
+    codes = {1: "improved", -1: "fell", 0: "no_evidence"}
+    return Reason(codes[figures.direction(policy.alpha)], values)
 
 
 def _guards(pairs: Iterable[CasePair]) -> dict[str, list[str]]:
-    """Guard cases by what is wrong with them now; a case that failed every time before is not the candidate's doing."""
-    found: dict[str, list[str]] = {"guard_broken": [], "guard_unsteady": [], "guard_failing": []}
+    """Guard cases by what is wrong with them now."""
+    found: dict[str, list[str]] = {
+        "guard_broken": [],
+        "guard_unscored": [],
+        "guard_unsteady": [],
+        "guard_failing": [],
+    }
     for pair in pairs:
-        if not pair.is_guard or not pair.is_scored or pair.base is None or pair.candidate is None:
-            continue
-        if pair.candidate.is_passing:
-            continue
-        if pair.base.passes == 0:
-            found["guard_failing"].append(pair.key)
-        elif pair.candidate.passes == 0:
-            found["guard_broken"].append(pair.key)
-        elif pair.base.is_passing:
-            found["guard_unsteady"].append(pair.key)
+        code = _guard_code(pair) if pair.is_guard else None
+        if code:
+            found[code].append(pair.key)
     return found
+
+
+def _guard_code(pair: CasePair) -> str | None:
+    """A guard case that failed every time before is not the candidate's doing; one without a score is not known."""
+    if pair.base is None or pair.candidate is None or not pair.is_scored:
+        return "guard_unscored"
+    if pair.candidate.is_passing:
+        return None
+    if pair.base.passes == 0:
+        return "guard_failing"
+    if pair.candidate.passes == 0:
+        return "guard_broken"
+    return "guard_unsteady" if pair.base.is_passing else None
 
 
 def _keys(flips: Mapping[str, Flip], wanted: Flip) -> list[str]:

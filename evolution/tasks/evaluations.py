@@ -7,11 +7,13 @@ from celery import shared_task
 from django.db import transaction
 
 from evolution.adapters.chat import Role, build_model
+from evolution.errors import LoopError
 from evolution.loop.evaluation import build_scorer
-from evolution.loop.shards import claim_shard, work_evaluation, work_shard
+from evolution.loop.shards import claim_shard, give_up, work_evaluation, work_shard
 from evolution.loop.steps import conclude_evaluation, settle_steps
 from evolution.models import Evaluation
 from evolution.states import ShardState
+from harness_repo.errors import HarnessRepoError
 
 
 @shared_task(name="evolution.run_shard")
@@ -20,8 +22,14 @@ def run_shard(shard_id: int) -> None:
     shard = claim_shard(shard_id)
     if shard is None:
         return
-    scorer = build_scorer(shard.evaluation, build_model(Role.POLICY), build_model(Role.JUDGE))
-    if work_shard(shard, scorer):
+    try:
+        scorer = build_scorer(shard.evaluation, build_model(Role.POLICY), build_model(Role.JUDGE))
+    except (LoopError, HarnessRepoError) as failure:
+        # No other worker can do more: a repository or a setting is missing, and a resumed evaluation tries again.
+        is_done = give_up(shard, str(failure))
+    else:
+        is_done = work_shard(shard, scorer)
+    if is_done:
         conclude_evaluation(shard.evaluation)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from harness_repo.harness import Harness
 from harness_repo.prompts import variables_of
 from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest, ToolCall
+from harness_repo.runtime.computing import TooMuchComputing
 from harness_repo.runtime.hooks import HookFiring
 from harness_repo.runtime.prompt import PromptError, assemble_prompt, skill_index
 from harness_repo.runtime.reply import extract_reply
@@ -39,12 +40,14 @@ async def run_agent(
     clock = asyncio.timeout(harness.limits.seconds)
     try:
         async with clock:
-            run.start(assemble_prompt(harness, variables))
+            run.start(run.computing.spend("the prompt", assemble_prompt, harness, variables))
             await loop.go()
     except TimeoutError:
         if not clock.expired():
             raise
         run.end("time_limit", error=f"not done after {harness.limits.seconds} seconds")
+    except TooMuchComputing as failure:
+        run.end("time_limit", error=str(failure))
     except PromptError as failure:
         run.end("model_error", error=str(failure), kind="configuration")
     except ChatError as failure:
@@ -124,7 +127,8 @@ class _Loop:
 
     def _call(self, call: ToolCall, arguments: object) -> ToolOutcome:
         if call.name != LOAD_SKILL or not self._harness.skills:
-            return self._sandbox.call(call.name, call.arguments)
+            what = f"checking the arguments of {call.name}"
+            return self._run.computing.spend(what, self._sandbox.call, call.name, call.arguments)
         name = arguments.get("name") if isinstance(arguments, dict) else None
         if not isinstance(name, str):
             return ToolOutcome(None, "bad_arguments: name is missing", 0.0)

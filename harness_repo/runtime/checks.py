@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-import jsonschema
 import regex
 
 from harness_repo.cel import CelError, evaluate_cel
 from harness_repo.harness import Harness
+from harness_repo.json_schema import SchemaUnusable, find_violation
+from harness_repo.patterns import PatternError, search
 from harness_repo.runtime.json_text import read_json
-
-REGEX_SECONDS = 0.2
 
 _NUMBER = regex.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 
@@ -28,7 +27,10 @@ def run_check(check: Mapping[str, Any], event: str, payload: Payload, harness: H
     """None when the check passes, else what is wrong, in English. Raises CheckError."""
     if "cel" in check:
         return None if holds(check["cel"], payload) else "the condition does not hold"
-    return _CHECKS[check["kind"]](check, subject(event, payload), payload, harness)
+    try:
+        return _CHECKS[check["kind"]](check, subject(event, payload), payload, harness)
+    except (PatternError, SchemaUnusable) as failure:
+        raise CheckError(str(failure)) from failure
 
 
 def holds(expression: str, payload: Payload) -> bool:
@@ -48,25 +50,6 @@ def subject(event: str, payload: Payload) -> str:
     if event == "tool_result":
         return _json(payload.get("result"))
     return str(payload.get("reply") or "")
-
-
-def search(pattern: str, text: str) -> str | None:
-    """The first match of a regex, given up after REGEX_SECONDS. Raises CheckError."""
-    try:
-        match = regex.search(pattern, text, timeout=REGEX_SECONDS)
-    except TimeoutError as failure:
-        raise CheckError(f"the pattern {pattern!r} takes too long") from failure
-    except regex.error as failure:
-        raise CheckError(f"the pattern {pattern!r} is broken: {failure}") from failure
-    return match.group() if match else None
-
-
-def substitute(pattern: str, replacement: str, text: str) -> str:
-    """The text with all matches replaced, given up after REGEX_SECONDS. Raises CheckError."""
-    try:
-        return str(regex.sub(pattern, replacement, text, timeout=REGEX_SECONDS))
-    except (TimeoutError, regex.error, IndexError) as failure:
-        raise CheckError(f"the pattern {pattern!r} cannot be applied: {failure}") from failure
 
 
 def numbers_in(text: str) -> set[Decimal]:
@@ -100,14 +83,7 @@ def _valid_json(check: Mapping[str, Any], text: str, _: Payload, harness: Harnes
         value = read_json(text)
     except ValueError as failure:
         return f"not JSON: {failure}"
-    schema = check.get("schema") or harness.reply_schema or {}
-    try:
-        jsonschema.Draft202012Validator(schema).validate(value)
-    except jsonschema.ValidationError as failure:
-        return f"{failure.json_path}: {failure.message[:300]}"
-    except jsonschema.SchemaError as failure:
-        raise CheckError(f"the schema is broken: {failure.message}") from failure
-    return None
+    return find_violation(check.get("schema") or harness.reply_schema or {}, value)
 
 
 def _cites_evidence(_: Mapping[str, Any], text: str, payload: Payload, *__: object) -> str | None:

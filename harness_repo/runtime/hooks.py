@@ -6,8 +6,10 @@ from typing import Any
 
 from harness_repo.harness import Harness
 from harness_repo.hooks import Hook, OnFail
+from harness_repo.patterns import PatternError, substitute
 from harness_repo.runtime import texts
-from harness_repo.runtime.checks import CheckError, holds, run_check, substitute
+from harness_repo.runtime.checks import CheckError, holds, run_check
+from harness_repo.runtime.computing import OutOfTime
 
 # Every variable that an expression can name, so that none is ever undeclared.
 EMPTY_PAYLOAD: dict[str, Any] = {
@@ -91,8 +93,11 @@ def _evaluate(hook: Hook, payload: dict[str, Any], harness: Harness) -> HookFiri
         if detail is None:
             return HookFiring(hook.name, hook.event, "pass")
         return _fail(hook, detail, payload)
-    except CheckError as failure:
+    except (CheckError, PatternError) as failure:
         return HookFiring(hook.name, hook.event, "warn", "the hook could not be evaluated", str(failure))
+    except OutOfTime as failure:
+        failure.where = f"hook {hook.name!r}"
+        raise
 
 
 def _fail(hook: Hook, detail: str, payload: dict[str, Any]) -> HookFiring:

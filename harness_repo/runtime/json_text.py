@@ -1,16 +1,41 @@
 """Reads JSON that a model wrote: anything that is not JSON is a ValueError, and nothing else happens."""
 
 import json
+import math
 from typing import NoReturn
+
+# Far below what the walks over a trajectory can do, and far beyond what an answer needs.
+MOST_LEVELS = 50
 
 
 def read_json(text: str) -> object:
-    """The value, or ValueError; NaN, infinities and bottomless nesting are not JSON here."""
+    """The value, or ValueError; NaN, infinities (1e999 is one) and bottomless nesting are not JSON here."""
     try:
-        value: object = json.loads(text, parse_constant=_refuse)
-    except RecursionError as failure:
-        raise ValueError("nested too deeply") from failure
+        value: object = json.loads(text, parse_constant=_refuse, parse_float=_read_float)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    _check_depth(value)
     return value
+
+
+def _check_depth(value: object) -> None:
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise ValueError(f"nested more than {MOST_LEVELS} levels deep")
+
+
+def _inside(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _read_float(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse(text)
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -10,6 +10,7 @@ import jinja2
 from harness_repo.harness import Harness
 from harness_repo.prompts import PromptSection, template_environment
 from harness_repo.runtime.chat import Message
+from harness_repo.runtime.computing import OutOfTime
 
 # A template that loops over a loop would fill the memory long before a model could read it.
 MAX_SECTION_CHARACTERS = 400_000
@@ -54,6 +55,11 @@ def render_section(section: PromptSection, variables: Mapping[str, Any]) -> str:
         return _limited(_template(section.template).generate(dict(variables))).strip()
     except jinja2.TemplateSyntaxError as failure:
         raise PromptError(failure.message or "syntax error", section.name, failure.lineno) from failure
+    except OutOfTime as failure:
+        failure.where = f"prompt section {section.name!r}"
+        raise
+    except MemoryError:
+        raise
     except Exception as failure:
         raise PromptError(str(failure), section.name, _template_line(failure)) from failure
 

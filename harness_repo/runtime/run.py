@@ -7,6 +7,7 @@ from typing import Any
 
 from harness_repo.harness import Harness
 from harness_repo.runtime.chat import ChatReply, Message, ToolCall, Usage
+from harness_repo.runtime.computing import Allowance
 from harness_repo.runtime.hooks import HookFiring, run_hooks
 from harness_repo.runtime.sandbox import ToolOutcome
 from harness_repo.runtime.trajectory import CallRecord, HookRecord, Status, ToolCallRecord, Trajectory
@@ -18,6 +19,8 @@ class Run:
 
     harness: Harness
     variables: Mapping[str, Any]
+    # What templates, hooks and schemas of this run may compute.
+    computing: Allowance = field(default_factory=Allowance)
     turn: int = 0
     retries: int = 0
     status: Status = "ok"
@@ -76,7 +79,10 @@ class Run:
 
     def fire(self, event: str, **payload: Any) -> list[HookFiring]:
         """Run the hooks of an event over what is known, and record them."""
-        firings = run_hooks(self.harness, event, {**self._known(), **payload})
+        if event != "reply" and not any(hook.event == event for hook in self.harness.hooks):
+            return []
+        known = {**self._known(), **payload}
+        firings = self.computing.spend(f"the hooks at {event}", run_hooks, self.harness, event, known)
         self.hooks.extend(
             HookRecord(self.turn, event, firing.hook, firing.outcome, firing.record) for firing in firings
         )

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
-
+from harness_repo.json_schema import SchemaUnusable, find_violation
 from harness_repo.runtime.json_text import read_json
 from harness_repo.tools import Tool
 
@@ -44,10 +43,10 @@ class ToolSandbox:
             return None, f"unknown_tool: there is {', '.join(sorted(self._tools)) or 'none'}"
         try:
             arguments = parse_arguments(arguments_json)
-            jsonschema.Draft202012Validator(tool.parameters).validate(arguments)
-        except (ValueError, jsonschema.ValidationError) as failure:
-            return None, f"bad_arguments: {getattr(failure, 'message', failure)}"
-        return self._find(name, arguments)
+            wrong = find_violation(tool.parameters, arguments)
+        except (ValueError, SchemaUnusable) as failure:
+            wrong = str(failure)
+        return (None, f"bad_arguments: {wrong}") if wrong else self._find(name, arguments)
 
     def _find(self, name: str, arguments: dict[str, Any]) -> tuple[object, str | None]:
         for entry in self._fixtures.get(name, ()):

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 
 import pytest
 from hypothesis import given
@@ -6,6 +7,8 @@ from hypothesis import strategies as st
 
 from harness_repo.harness import Harness, Limits, is_harness_path, read_harness
 from tests.harness_repo.build import CONFIG, FILES, HOOK, SKILL, TOOL
+
+LIMITS = re.compile(rb"limits: .*")
 
 
 def codes(harness: Harness) -> list[tuple[str, str, int]]:
@@ -45,6 +48,19 @@ def test_a_wrong_limit_falls_back_and_is_named_by_line() -> None:
     harness = read(config=CONFIG.replace(b"turns: 4", b"turns: zero"))
     assert codes(harness) == [("harness.yaml", "schema", 5)]
     assert (harness.limits.turns, harness.limits.tool_calls) == (Limits().turns, 3)
+
+
+@pytest.mark.parametrize("limit", ["turns: 51", "seconds: 301", "tool_calls: 201", "hook_retries: 11"])
+def test_no_harness_goes_beyond_what_a_task_may_take(limit: str) -> None:
+    name = limit.split(":", maxsplit=1)[0]
+    harness = read(config=LIMITS.sub(f"limits: {{{limit}}}".encode(), CONFIG))
+    assert codes(harness) == [("harness.yaml", "schema", 5)]
+    assert getattr(harness.limits, name) == getattr(Limits(), name)
+
+
+def test_a_template_nested_without_end_is_a_problem() -> None:
+    harness = read(**{"prompts/request.md": b"{{ " + b"(" * 3000 + b"1" + b")" * 3000 + b" }}"})
+    assert codes(harness) == [("prompts/request.md", "template_syntax", 0)]
 
 
 def test_a_wrong_section_leaves_the_others() -> None:
@@ -119,6 +135,26 @@ def test_a_judge_needs_a_reply_schema() -> None:
         ("kind: max_length, characters: 20", "kind: forbid, patterns: ['(']", "regex_syntax", 3),
         ("action: retry, message", "action: block, message", "schema", 4),
         ("event: reply", "event: input", "hook_action", 4),
+        (
+            "kind: max_length, characters: 20",
+            "kind: valid_json, schema: {$ref: 'http://h/'}",
+            "check_schema",
+            3,
+        ),
+        ("kind: max_length, characters: 20", "kind: valid_json, schema: {$ref: '#/no'}", "check_schema", 3),
+        (
+            "{kind: max_length, characters: 20}",
+            '{cel: "[1].all(a, [1].all(b, [1].all(c, true)))"}',
+            "cel_syntax",
+            3,
+        ),
+        pytest.param(
+            "kind: max_length, characters: 20",
+            f"kind: forbid, patterns: ['{'(' * 1900 + ')' * 1900}']",
+            "regex_syntax",
+            3,
+            id="nested pattern",
+        ),
     ],
 )
 def test_a_hook_with_an_error_is_left_out(before: str, after: str, code: str, line: int) -> None:

@@ -105,6 +105,12 @@ def test_reply_is_read_with_its_usage(server: Server) -> None:
     assert reply.latency_ms > 0
 
 
+def test_usage_that_cannot_be_costs_no_reply(server: Server) -> None:
+    usage = b'{"prompt_tokens": "many", "completion_tokens": 1e999, "prompt_tokens_details": {"cached_tokens": -1}}'
+    play(server, b'{"choices": [{"message": {"content": "x"}}], "usage": ' + usage + b"}")
+    assert ask(server).usage == Usage(0, 0, 0)
+
+
 def test_tool_calls_are_read_also_when_the_arguments_are_an_object(server: Server) -> None:
     calls = [
         {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}},
@@ -173,7 +179,7 @@ def test_status_has_its_kind_and_no_secret(
         b'{"choices": []}',
         b'{"choices": [{}]}',
         b'{"choices": [{"message": {"content": null}}]}',
-        b'{"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": "many"}}',
+        b"[" * 100_000,
     ],
 )
 def test_answer_that_is_no_completion_is_a_bad_response(server: Server, body: bytes) -> None:

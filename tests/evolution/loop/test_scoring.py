@@ -7,7 +7,7 @@ from evolution.loop.scoring import CaseOutcome, Scorer, clean_json, read_scores,
 from evolution.models import DatasetCase
 from evolution.ports import NamedModel
 from harness_repo.harness import read_harness
-from harness_repo.runtime.chat import ChatReply, ChatRequest
+from harness_repo.runtime.chat import ChatReply, ChatRequest, Usage
 from tests.evolution.measured import AGENT, JUDGE, FakeModel, judge_reply, knows, outage
 
 CASE = DatasetCase(
@@ -84,6 +84,10 @@ def test_judge_that_fails_is_an_error_of_the_judge() -> None:
         '{"accuracy": 0.5, "effectiveness": 1}',
         '{"accuracy": 1, "effectiveness": 2}',
         '{"accuracy": 1, "effectiveness": 1, "findings": ["x"]}',
+        '{"accuracy": 1, "effectiveness": 1, "reasons": {"accuracy": NaN}}',
+        '{"accuracy": 1, "effectiveness": 1, "findings": [{"n": 1e999}]}',
+        '{"accuracy": 1, "effectiveness": 1, "reasons": {"a": ' + "[" * 600 + "]" * 600 + "}}",
+        "[" * 100_000,
         "```json\n{}\n```",
     ],
 )
@@ -99,5 +103,32 @@ def test_judges_own_schema_is_in_force_too() -> None:
         read_scores('{"accuracy": 1, "effectiveness": 1}', judge)
 
 
+def test_what_a_model_counts_is_stored_as_far_as_it_can_be() -> None:
+    class Miscounting:
+        async def complete(self, _request: ChatRequest) -> ChatReply:
+            return ChatReply("right", usage=Usage(-1, 3 * 10**9), latency_ms=float("nan"))
+
+    outcome = score(Miscounting())
+    assert (outcome.prompt_tokens, outcome.completion_tokens, outcome.latency_ms) == (0, 2**31 - 1, 0)
+    assert outcome.accuracy == 1
+
+
+def test_template_that_never_ends_is_an_error_of_the_policy() -> None:
+    loops = b"{% for a in range(999) %}" * 4 + b"{% endfor %}" * 4
+    outcome = score(FakeModel(knows), **{"prompts/role.md": loops})
+    assert (outcome.error_kind, outcome.accuracy) == ("policy_error", None)
+    assert "took longer" in outcome.error
+
+
+def test_judge_that_breaks_in_an_unforeseen_way_keeps_the_agents_run() -> None:
+    def fail(_system: str, _user: str) -> str:
+        raise RuntimeError("unforeseen")
+
+    outcome = score(FakeModel(knows), FakeModel(fail))
+    assert (outcome.error_kind, outcome.error) == ("judge_error", "RuntimeError: unforeseen")
+    assert outcome.reply == "wrong"
+
+
 def test_json_is_cleaned_for_the_database() -> None:
     assert clean_json({"a\0": ["b\udc00", 1, None, "好😀"]}) == {"a\ufffd": ["b\ufffd", 1, None, "好😀"]}
+    assert clean_json([float("nan"), float("-inf"), 0.5]) == ["nan", "-inf", 0.5]

@@ -98,6 +98,34 @@ def test_interrupted_worker_frees_the_shard(evaluation: Evaluation) -> None:
     assert shard.state == ShardState.QUEUED
 
 
+def test_result_that_cannot_be_stored_is_an_error_beside_the_others(evaluation: Evaluation) -> None:
+    shard = claim(evaluation)
+    one, two = evaluation.dataset_version.cases.order_by("key")[:2]
+    odd = CaseOutcome(accuracy=1, effectiveness=1, prompt_tokens=-1)
+    shards.store_outcomes(shard, [(one, 0, odd), (two, 0, CaseOutcome(accuracy=1, effectiveness=1))])
+    kinds = evaluation.results.order_by("case__key").values_list("error_kind", "accuracy")
+    assert list(kinds) == [("not_stored", None), ("", 1)]
+
+
+def test_shard_that_fails_again_and_again_ends_with_the_reason(
+    evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> CaseOutcome:
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(shards, "score_case", fail)
+    scorer = build_scorer(
+        evaluation, NamedModel(FakeModel(knows), "m"), NamedModel(FakeModel(judge_reply), "j")
+    )
+    for _ in range(shards.MOST_ATTEMPTS - 1):
+        with pytest.raises(ExceptionGroup):
+            shards.work_shard(claim(evaluation), scorer)
+    assert shards.work_shard(claim(evaluation), scorer)
+    assert finish_evaluation(evaluation)
+    kinds = set(evaluation.results.values_list("error_kind", "error"))
+    assert kinds == {("worker_lost", "given up after 5 attempts: RuntimeError('no such thing')")}
+
+
 def test_abandoned_shards_are_collected(evaluation: Evaluation) -> None:
     now = timezone.now()
     assert shards.collect_abandoned(now) == []

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import mcnemar
 
 from evolution.loop.flips import CasePair, CaseScores
@@ -14,9 +15,10 @@ from evolution.loop.verdict import (
     compare_facts,
     decide,
     mcnemar_midp,
-    wilcoxon_p,
+    sign_flip_p,
 )
 from evolution.states import Outcome
+from tests.benchmarks.verdict_under_the_null import World, count_outcomes
 
 TAU2 = Path(__file__).resolve().parents[4] / "shared" / "data" / "tau2_bench"
 RUN = RunFacts("live v1", "dev", "m", "c", "j", 1)
@@ -75,17 +77,73 @@ def test_midp_agrees_with_statsmodels(fixed: int, broken: int) -> None:
     exact = mcnemar([[0, broken], [fixed, 0]], exact=True).pvalue
     half = 0.5 ** (fixed + broken)
     table_probability = half * _choose(fixed + broken, fixed)
+    # Fagerland 2013, supplement: 1 minus half of it where both are equal.
+    less = table_probability / 2 if fixed == broken else table_probability
     found = mcnemar_midp(pairs((fixed, side(0), side(1)), (broken, side(1), side(0))))
-    assert found == pytest.approx(exact - table_probability)
+    assert found == pytest.approx(exact - less)
+
+
+def test_midp_of_one_flip_each_way() -> None:
+    assert mcnemar_midp(pairs((1, side(0), side(1)), (1, side(1), side(0)))) == pytest.approx(0.75)
 
 
 def _choose(n: int, k: int) -> float:
     return float(np.prod([(n - i) / (i + 1) for i in range(k)])) if k else 1.0
 
 
-def test_wilcoxon_of_five_equal_rises() -> None:
+def test_sign_flip_of_five_equal_rises() -> None:
     # Every sign pattern is equally likely: two of 2**5 are as extreme.
-    assert wilcoxon_p(np.array([0.5] * 5 + [0.0] * 3)) == pytest.approx(2 / 32)
+    assert sign_flip_p(np.array([0.5] * 5 + [0.0] * 3), Policy()) == pytest.approx(2 / 32)
+
+
+def test_single_difference_says_nothing() -> None:
+    assert sign_flip_p(np.array([0.5, 0, 0]), Policy()) == 1
+    assert decide(pairs((1, side(0), side(1)), (3, side(1), side(1))), RUN, RUN, POLICY).cases_needed
+
+
+def test_sign_flip_is_exact_for_few_and_close_for_many() -> None:
+    few = np.array([1, 0.5, 0.5, -0.5, 1, 1, -0.5, 0.5])
+    sums = [abs(np.dot(signs, few)) for signs in product((-1, 1), repeat=8)]
+    assert sign_flip_p(few, Policy()) == pytest.approx(np.mean(np.array(sums) >= few.sum() - 1e-9))
+    many = np.array([0.5] * 40 + [-0.5] * 25)
+    # All of one size: the same as the two-sided sign test, 25 or fewer of 65.
+    assert sign_flip_p(many, Policy()) == pytest.approx(binomtest(25, 65).pvalue, abs=0.02)
+
+
+def repeated(base: int, candidate: int, count: int) -> list[tuple[int, CaseScores, CaseScores]]:
+    sides = (CaseScores(of / 3, 1.0, passes=of, repeats=3) for of in (base, candidate))
+    return [(count, *sides)]  # type: ignore[list-item]
+
+
+def test_repeats_are_weighed_by_their_mean_and_not_by_flips_to_full_marks() -> None:
+    # By flips alone this is 8 broken and none fixed, and by the mean it rises by 7 points.
+    cases = pairs(*repeated(3, 2, 8), *repeated(0, 1, 30), *repeated(3, 3, 62))
+    figures = decide(cases, RUN, RUN, POLICY)
+    assert (figures.outcome, len(figures.broken)) == (Outcome.PROMOTE, 8)
+    mirrored = pairs(*repeated(2, 3, 8), *repeated(1, 0, 30), *repeated(3, 3, 62))
+    assert decide(mirrored, RUN, RUN, POLICY).outcome == Outcome.REJECT
+
+
+def test_many_small_rises_do_not_outvote_a_few_large_falls() -> None:
+    # Ranks favour the 100 rises by a tenth, the mean falls by 1.8 points: nothing is known.
+    cases = pairs((100, side(1, 0.5), side(1, 0.6)), (12, side(1, 1), side(1, 0)))
+    figures = decide(cases, RUN, RUN, POLICY)
+    assert figures.metrics["effectiveness"].direction(0.05) == 0
+    assert figures.outcome == Outcome.INCONCLUSIVE
+
+
+def test_two_metrics_are_corrected_by_holm() -> None:
+    # 7 to 1 alone has 0.0391; the other metric stays as it is, so it counts twice.
+    figures = decide(
+        pairs((7, side(0, 1), side(1, 1)), (1, side(1), side(0, 1)), (92, side(1), side(1))), RUN, RUN, POLICY
+    )
+    assert figures.metrics["accuracy"].p == pytest.approx(0.0781, abs=1e-4)
+    assert figures.outcome == Outcome.INCONCLUSIVE
+
+
+def test_versions_that_answer_alike_are_seldom_told_apart() -> None:
+    outcomes = count_outcomes(World(60, 0.3), pairs=40, seed=3, policy=Policy(resamples=199))
+    assert outcomes["promote"] + outcomes["reject"] <= 4
 
 
 def test_interval_is_repeatable_and_near_the_normal_one() -> None:
@@ -138,6 +196,14 @@ def test_guard_case_that_failed_before_decides_nothing() -> None:
     guard = pairs((1, side(0), side(0)), split="guard")
     figures = decide(pairs((20, side(0), side(1)), (80, side(1), side(1))) + guard, RUN, RUN, POLICY)
     assert (figures.outcome, figures.guard_failing) == (Outcome.PROMOTE, ["guard0"])
+
+
+@pytest.mark.parametrize("candidate", [CaseScores(None, None, errors=1), None])
+def test_guard_case_without_a_score_holds_a_promotion_back(candidate: CaseScores | None) -> None:
+    guard = pairs((1, side(1), candidate), split="guard")
+    figures = decide(pairs((20, side(0), side(1)), (79, side(1), side(1))) + guard, RUN, RUN, POLICY)
+    assert (figures.outcome, figures.guard_unscored) == (Outcome.INCONCLUSIVE, ["guard0"])
+    assert "guard_unscored" in [reason.code for reason in figures.reasons]
 
 
 def test_unsteady_guard_case_holds_a_promotion_back() -> None:
@@ -197,7 +263,7 @@ def test_needed_cases_give_the_promised_power() -> None:
     hits = 0
     for _ in range(400):
         fixed, broken, _same = rng.multinomial(figures.cases_needed, [10 / 80, 5 / 80, 65 / 80])
-        hits += mcnemar_midp(pairs((fixed, side(0), side(1)), (broken, side(1), side(0)))) < 0.05
+        hits += mcnemar_midp(pairs((fixed, side(0), side(1)), (broken, side(1), side(0)))) < 0.025
     assert hits / 400 == pytest.approx(0.8, abs=0.06)
 
 

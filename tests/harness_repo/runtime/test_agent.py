@@ -106,7 +106,7 @@ async def test_calls_of_one_turn_are_all_answered_in_order() -> None:
     ("name", "arguments", "error"),
     [
         ("get_item", {"link_id": 9}, "not_found"),
-        ("get_item", {"link_id": "3"}, "bad_arguments: '3' is not of type 'integer'"),
+        ("get_item", {"link_id": "3"}, "bad_arguments: $.link_id: '3' is not of type 'integer'"),
         ("get_item", '{"link_id": 3', "bad_arguments: Expecting ',' delimiter: line 1 column 14 (char 13)"),
         ("get_item", "[3]", "bad_arguments: the arguments are not a JSON object"),
         ("get_items", {}, "unknown_tool: there is get_item"),
@@ -254,3 +254,34 @@ async def test_calls_without_an_id_get_one() -> None:
 
 def test_limits_have_the_defaults_of_the_format() -> None:
     assert Limits() == Limits(turns=8, tool_calls=12, hook_retries=2, seconds=20)
+
+
+LOOP = "{% for a in range(999) %}" * 4 + "{% endfor %}" * 4
+
+
+async def test_a_template_that_loops_ends_the_run_and_is_named() -> None:
+    looping = replace(HARNESS, prompt=[replace(HARNESS.prompt[0], template=LOOP)])
+    trajectory, requests = await run(looping, say("x"))
+    assert (trajectory.status, requests) == ("time_limit", [])
+    assert "prompt section 'role' took longer than 2 seconds" in str(trajectory.error)
+
+
+async def test_a_template_that_grows_ends_the_run() -> None:
+    growing = "{% set a = 'x' * 10000000 %}" + "{% set a = a ~ a %}" * 12 + "{{ a|length }}"
+    trajectory, _ = await run(
+        replace(HARNESS, prompt=[replace(HARNESS.prompt[0], template=growing)]), say("x")
+    )
+    assert (trajectory.status, trajectory.error) == (
+        "time_limit",
+        "the prompt took more than 512 MB of memory",
+    )
+
+
+async def test_a_hook_that_loops_ends_the_run_and_is_named() -> None:
+    numbers = str([1] * 600).replace(" ", "")
+    slow = Hook(
+        "slow", "reply", None, {"cel": f"{numbers}.all(a, {numbers}.all(b, a + b > -1))"}, OnFail("warn")
+    )
+    trajectory, _ = await run(replace(HARNESS, hooks=[slow], reply_skill_required=False), say("x"))
+    assert trajectory.status == "time_limit"
+    assert "hook 'slow' took longer" in str(trajectory.error)

@@ -45,6 +45,8 @@ def test_the_skill_index_can_be_shown() -> None:
         ("\n{{ room.update({'a': 1}) }}", 2),
         ("{{ 1 / 0 }}", 1),
         ("{% for i in range(10**9) %}{% endfor %}", 1),
+        ("{% for i in range(1001) %}{% endfor %}", 1),
+        ("{{ lipsum() }}", 1),
     ],
 )
 def test_a_section_that_cannot_be_rendered_is_named_with_its_line(template: str, line: int) -> None:
@@ -54,7 +56,7 @@ def test_a_section_that_cannot_be_rendered_is_named_with_its_line(template: str,
 
 
 def test_a_section_that_grows_without_end_is_stopped() -> None:
-    loop = "{% for i in range(90000) %}{% for j in range(90000) %}xxxxxxxxxx{% endfor %}{% endfor %}"
+    loop = "{% for i in range(900) %}{% for j in range(900) %}xxxxxxxxxx{% endfor %}{% endfor %}"
     with pytest.raises(PromptError, match=str(MAX_SECTION_CHARACTERS)):
         render(loop)
 

@@ -42,6 +42,8 @@ def test_a_result_of_null_is_not_an_error() -> None:
         ("get_item", "{}", "bad_arguments"),
         ("get_item", "nonsense", "bad_arguments"),
         ("get_item", "[" * 100_000, "bad_arguments"),
+        ("get_item", '{"link_id": 1e999}', "bad_arguments"),
+        ("get_item", '{"link_id": ' + "[" * 60 + "]" * 60 + "}", "bad_arguments"),
         ("other", "{}", "unknown_tool"),
     ],
 )

@@ -1,0 +1,63 @@
+import threading
+import time
+
+import pytest
+
+from harness_repo.runtime.computing import Allowance, TooMuchComputing
+
+
+def loop(rounds: int = 10**12) -> int:
+    for _ in range(rounds):
+        pass
+    return rounds
+
+
+def test_what_loops_is_stopped_and_named() -> None:
+    began = time.monotonic()
+    with pytest.raises(TooMuchComputing, match=r"the prompt took longer than 0\.1 seconds"):
+        Allowance(0.1).spend("the prompt", loop)
+    assert time.monotonic() - began < 10
+
+
+def test_calls_share_one_allowance() -> None:
+    allowance = Allowance(0.1)
+    with pytest.raises(TooMuchComputing):
+        allowance.spend("first", loop)
+    with pytest.raises(TooMuchComputing):
+        allowance.spend("second", loop, 10**8)
+
+
+def test_a_thread_that_waits_does_not_compute() -> None:
+    assert Allowance(0.05).spend("waiting", time.sleep, 0.2) is None
+
+
+def test_it_works_in_any_thread() -> None:
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            Allowance(0.05).spend("x", loop)
+        except TooMuchComputing as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(10)
+    assert len(failures) == 1
+
+
+def test_nothing_is_raised_once_a_call_is_over() -> None:
+    ends = []
+    for rounds in range(100_000, 1_500_000, 50_000):
+        try:
+            ends.append(Allowance(0.01).spend("x", loop, rounds))
+        except TooMuchComputing:
+            ends.append(0)
+        loop(1000)
+    assert len(ends) == 28
+
+
+def test_what_grows_is_stopped_and_the_limit_is_lifted_again() -> None:
+    with pytest.raises(TooMuchComputing, match="512 MB"):
+        Allowance().spend("growing", bytearray, 2 * 1024**3)
+    assert len(bytearray(600 * 1024**2)) == 600 * 1024**2
