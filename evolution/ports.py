@@ -39,8 +39,11 @@ class Record:
 class Rejected:
     """A record that can't be used, and why; the others of its file are read all the same."""
 
+    # line of the file where the record starts, 1-based
     line: int
     reason: str
+    # its place among the records, 1-based; 0 where the line says it all
+    number: int = 0
 
 
 class Embedder(Protocol):

@@ -161,7 +161,8 @@ MOVES: dict[type[TextChoices], Moves] = {
         evaluated=("promoted", "revised", "rolled_back", "stopped", "evaluating", "ready"),
         promoted=("rolled_back",),
         revised=(),
-        rolled_back=(),
+        # by an operator who makes its release live again
+        rolled_back=("promoted",),
         stopped=(),
     ),
     EvaluationState: _moves(

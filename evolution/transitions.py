@@ -36,13 +36,20 @@ def move(target: Any, to: TextChoices, actor: Actor, reason: str = "", **fields:
         values = {"record": target, "state": source.label, "wanted": to.label}
         raise MoveRefused(_("%(record)s is %(state)s; it can't become %(wanted)s") % values)
     with transaction.atomic():
-        changed = type(target).objects.filter(pk=target.pk, state=source).update(state=to, **fields)
-        if changed != 1:
-            values = {"record": target, "state": source.label}
-            raise StaleState(
-                _("%(record)s is no longer %(state)s: somebody moved it; reload the page") % values
-            )
+        _update(target, source, source.label, state=to, **fields)
         record(actor, f"{target._meta.model_name}.{to.value}", target, reason, old=source.value, new=to.value)
-    target.state = to
+
+
+def change(target: Any, **fields: Any) -> None:
+    """Set fields of a record that is still in the state it was read in; raises StaleState when it is not."""
+    _update(target, target.state, target.get_state_display(), **fields)
+
+
+def _update(target: Any, source: str, label: str, **fields: Any) -> None:
+    """Write the fields where the record is in state `source`, and on the object."""
+    changed = type(target).objects.filter(pk=target.pk, state=source).update(**fields)
+    if changed != 1:
+        values = {"record": target, "state": label}
+        raise StaleState(_("%(record)s is no longer %(state)s: somebody moved it; reload the page") % values)
     for name, value in fields.items():
         setattr(target, name, value)

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from evolution.actors import Actor, Role
-from evolution.adapters.formats.detect import read_file, read_records
+from evolution.adapters.formats.detect import read_file, read_records, show_name
 from evolution.errors import LoopError
 from evolution.loop import cases
 from evolution.loop.cases import ImportReport
@@ -54,9 +54,9 @@ def import_failures(
 def _read(sources: Iterable[Path | Upload], fmt: str) -> Iterator[tuple[str, Iterator[Record | Rejected]]]:
     for source in sources:
         if isinstance(source, Path):
-            yield source.name, read_file(source, fmt)
+            yield show_name(source), read_file(source, fmt)
         else:
-            name = source.name or "upload"
+            name = show_name(Path(source.name or "upload"))
             yield name, read_records(source.read(), name, fmt)
 
 

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from evolution.actions.reasons import require_reason
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.loop.jobs import create_job
+from evolution.loop.locks import lock_harness
 from evolution.models import Cluster, Diagnosis, Job
-from evolution.states import ClusterState, DiagnosisState, JobKind
+from evolution.states import ClusterState, DiagnosisState, JobKind, ProposalState
 from evolution.tasks.jobs import enqueue_job
 from evolution.transitions import move, record
 
@@ -60,7 +62,19 @@ def accept_diagnosis(actor: Actor, diagnosis: Diagnosis) -> None:
 
 @transaction.atomic
 def reject_diagnosis(actor: Actor, diagnosis: Diagnosis, reason: str) -> None:
-    """Say that the diagnosis is wrong, and why."""
+    """Say that the diagnosis is wrong, and why; what was drafted for it can't be confirmed, nor go into a step.
+
+    Raises LoopError when it is in a step that is not decided.
+    """
     actor.require(Role.DEVELOPER)
+    require_reason(reason)
+    lock_harness(diagnosis.harness)
+    diagnosis.refresh_from_db()
+    proposal = diagnosis.proposals.filter(state=ProposalState.IN_STEP).select_related("step").first()
+    if proposal is not None:
+        raise LoopError(
+            _("%(proposal)s is in %(step)s; take it out of the step first")
+            % {"proposal": proposal, "step": proposal.step}
+        )
     if diagnosis.state != DiagnosisState.REJECTED:
         move(diagnosis, DiagnosisState.REJECTED, actor, reason)

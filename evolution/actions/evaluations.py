@@ -7,6 +7,7 @@ from django.db import transaction
 from evolution.actors import Actor, Role
 from evolution.adapters import chat
 from evolution.loop import evaluation as loop
+from evolution.loop.locks import lock_harness
 from evolution.loop.steps import settle_steps
 from evolution.models import DatasetVersion, Evaluation, Harness
 from evolution.tasks.evaluations import enqueue_evaluation
@@ -47,15 +48,21 @@ def start_evaluation(
 def cancel_evaluation(actor: Actor, evaluation: Evaluation) -> None:
     """Stop measuring; what is measured stays. A step that waits for it is ready again."""
     actor.require(Role.DEVELOPER)
+    lock_harness(evaluation.harness)
     loop.cancel_evaluation(actor, evaluation)
     settle_steps(evaluation)
 
 
 @transaction.atomic
 def resume_evaluation(actor: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> int:
-    """Measure what has no score: errors again, and what was not reached. Returns how many pairs that is."""
+    """Measure what has no score: errors again, and what was not reached. Returns how many pairs that is.
+
+    An undecided step that rests on the evaluation waits for it again.
+    """
     actor.require(Role.DEVELOPER)
+    lock_harness(evaluation.harness)
     missing = loop.resume_evaluation(actor, evaluation)
+    settle_steps(evaluation)
     if enqueue:
         enqueue_evaluation(evaluation)
     return missing

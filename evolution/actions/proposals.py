@@ -4,10 +4,12 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from evolution.actions.reasons import require_reason
 from evolution.actors import SYSTEM, Actor, Role
 from evolution.errors import LoopError, StaleState
 from evolution.loop import proposals
 from evolution.loop.jobs import create_job
+from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, Diagnosis, Job, Proposal
 from evolution.states import ClusterState, DiagnosisState, JobKind, ProposalState, is_allowed
@@ -16,6 +18,7 @@ from evolution.transitions import move, record
 from harness_repo.repository import MAIN
 
 _ENDED = (ProposalState.REJECTED, ProposalState.RELEASED)
+_UNDER_REVIEW = (ProposalState.DRAFTED, ProposalState.CONFIRMED)
 
 
 @transaction.atomic
@@ -26,6 +29,7 @@ def start_draft(actor: Actor, diagnosis: Diagnosis, *, enqueue: bool = True) -> 
     """
     actor.require(Role.DEVELOPER)
     # Two clicks at once would both find no proposal.
+    lock_harness(diagnosis.harness)
     diagnosis = Diagnosis.objects.select_for_update(no_key=True).get(pk=diagnosis.pk)
     if diagnosis.state == DiagnosisState.REJECTED:
         raise LoopError(_("%(diagnosis)s is rejected") % {"diagnosis": diagnosis})
@@ -42,17 +46,26 @@ def start_draft(actor: Actor, diagnosis: Diagnosis, *, enqueue: bool = True) -> 
 
 @transaction.atomic
 def amend_proposal(actor: Actor, proposal: Proposal, feedback: str, *, enqueue: bool = True) -> Job:
-    """Have the editor draft again after a reviewer's words: a new commit on top of the branch."""
+    """Have the editor draft again after a reviewer's words: a new commit on top of the branch.
+
+    While it drafts, the same words said again change nothing; others raise LoopError, for the editor would miss them.
+    """
     actor.require(Role.DEVELOPER)
-    if not feedback.strip():
+    text = feedback.strip()
+    if not text:
         raise LoopError(_("say what to change"))
+    lock_record(proposal)
     if proposal.state != ProposalState.DRAFTING:
-        words = {"by": actor.name, "text": feedback.strip(), "at": timezone.now().isoformat(), "commit": ""}
-        given = [*proposal.feedback, words]
-        move(proposal, ProposalState.DRAFTING, actor, feedback.strip(), feedback=given)
+        words = {"by": actor.name, "text": text, "at": timezone.now().isoformat(), "commit": ""}
+        move(proposal, ProposalState.DRAFTING, actor, text, feedback=[*proposal.feedback, words])
+    elif not any(item["text"] == text and not item.get("commit") for item in proposal.feedback):
+        raise LoopError(
+            _("the editor is at work on %(proposal)s; amend what it drafts") % {"proposal": proposal}
+        )
     return _start_job(actor, proposal, enqueue=enqueue)
 
 
+@transaction.atomic
 def edit_file(actor: Actor, proposal: Proposal, path: str, content: str | None, expected_head: str) -> str:
     """Put a reviewer's own version of a file on the branch (None deletes it); returns the commit.
 
@@ -60,7 +73,8 @@ def edit_file(actor: Actor, proposal: Proposal, path: str, content: str | None, 
     so. The proposal waits for review again.
     """
     actor.require(Role.DEVELOPER)
-    if proposal.state not in {ProposalState.DRAFTED, ProposalState.CONFIRMED}:
+    lock_record(proposal)
+    if proposal.state not in _UNDER_REVIEW:
         raise LoopError(_("%(proposal)s can't be edited now") % {"proposal": proposal})
     data = None if content is None else content.replace("\r\n", "\n").encode()
     head = proposals.commit_by_hand(actor, proposal, {path: data}, expected_head)
@@ -68,31 +82,52 @@ def edit_file(actor: Actor, proposal: Proposal, path: str, content: str | None, 
     return head
 
 
-def confirm_proposal(actor: Actor, proposal: Proposal, reason: str = "") -> None:
-    """Say that the proposal may go into a step.
+def confirm_proposal(
+    actor: Actor, proposal: Proposal, reason: str = "", *, reviewed: str | None = None
+) -> None:
+    """Say that the proposal may go into a step, as it is at the commit that was `reviewed` (default: as loaded).
 
-    Raises StaleState when the branch moved since it was shown; the new head is then what is shown next.
+    Raises StaleState when the branch moved since; the new head is then what is shown next.
     """
     actor.require(Role.DEVELOPER)
-    head = proposals.branch_head(open_repository(proposal.harness), proposal)
-    if head is not None and proposal.head_commit and head != proposal.head_commit:
-        _take_head(SYSTEM, proposal, head)
-        raise StaleState(_("the branch of %(proposal)s has moved; look at it again") % {"proposal": proposal})
+    shown = proposal.head_commit if reviewed is None else reviewed
+    with transaction.atomic():
+        lock_record(proposal)
+        head = proposals.branch_head(open_repository(proposal.harness), proposal)
+        if head is None:
+            raise LoopError(_("%(proposal)s has no branch to confirm") % {"proposal": proposal})
+        if head != proposal.head_commit and proposal.state in _UNDER_REVIEW:
+            _take_head(SYSTEM, proposal, head)
+        if proposal.head_commit == shown:
+            _confirm(actor, proposal, reason)
+            return
+    # After the transaction, which keeps the new head.
+    raise StaleState(_("the branch of %(proposal)s has moved; look at it again") % {"proposal": proposal})
+
+
+def _confirm(actor: Actor, proposal: Proposal, reason: str) -> None:
     if proposal.state == ProposalState.CONFIRMED:
         return
-    if head is None:
-        raise LoopError(_("%(proposal)s has no branch to confirm") % {"proposal": proposal})
-    proposals.check_mergeable(proposal)
-    with transaction.atomic():
-        move(proposal, ProposalState.CONFIRMED, actor, reason, decided_by=actor.name)
+    if proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
+        raise LoopError(_("the diagnosis behind %(proposal)s is rejected") % {"proposal": proposal})
+    if proposal.state == ProposalState.DRAFTED:
+        proposals.check_mergeable(proposal)
+    move(proposal, ProposalState.CONFIRMED, actor, reason, decided_by=actor.name)
 
 
 @transaction.atomic
 def reject_proposal(actor: Actor, proposal: Proposal, reason: str) -> None:
-    """Drop the proposal; its branch stays in the repository."""
+    """Drop the proposal; its branch stays in the repository. Raises LoopError while it is in a step."""
     actor.require(Role.DEVELOPER)
+    require_reason(reason)
+    lock_record(proposal)
     if proposal.state == ProposalState.REJECTED:
         return
+    if proposal.state == ProposalState.IN_STEP:
+        raise LoopError(
+            _("%(proposal)s is in %(step)s; take it out of the step first")
+            % {"proposal": proposal, "step": proposal.step}
+        )
     move(proposal, ProposalState.REJECTED, actor, reason, decided_by=actor.name)
     proposal.reason = reason
     proposal.save(update_fields=["reason", "updated_at"])
@@ -132,14 +167,13 @@ def _start_job(actor: Actor, proposal: Proposal, *, enqueue: bool) -> Job:
 
 
 def _take_head(actor: Actor, proposal: Proposal, head: str, **data: str) -> None:
-    """Make a commit of the branch the proposal's head; if it was confirmed, it waits for review again."""
-    with transaction.atomic():
-        if proposal.state == ProposalState.CONFIRMED:
-            move(proposal, ProposalState.DRAFTED, actor, "the branch has moved")
-        proposal.head_commit = head
-        proposal.manifest = proposals.rebuild_manifest(proposal, head)
-        proposal.save(update_fields=["head_commit", "manifest", "updated_at"])
-        record(actor, "proposal.committed", proposal, commit=head, **data)
+    """Make a commit of the branch the head of the locked proposal; if it was confirmed, it waits for review again."""
+    if proposal.state == ProposalState.CONFIRMED:
+        move(proposal, ProposalState.DRAFTED, actor, _("the branch has moved"))
+    proposal.head_commit = head
+    proposal.manifest = proposals.rebuild_manifest(proposal, head)
+    proposal.save(update_fields=["head_commit", "manifest", "updated_at"])
+    record(actor, "proposal.committed", proposal, commit=head, **data)
 
 
 def _follow_cluster(cluster: Cluster, state: ClusterState) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
+from evolution.actions.reasons import require_reason
 from evolution.actors import Actor, Role
 from evolution.adapters import chat
-from evolution.errors import LoopError
 from evolution.loop import promotion, steps
+from evolution.loop.locks import lock_record
 from evolution.models import Evaluation, Harness, Proposal, Release, Step
 from evolution.states import StepState
 from evolution.tasks.evaluations import enqueue_evaluation
@@ -38,8 +38,6 @@ def evaluate_step(actor: Actor, step: Step, *, enqueue: bool = True) -> list[Eva
 def take_out(actor: Actor, step: Step, proposal: Proposal) -> None:
     """Go on with the step without one of its proposals, which is confirmed again; the step is to be evaluated anew."""
     actor.require(Role.DEVELOPER)
-    if proposal.step_id != step.pk:
-        raise LoopError(_("%(proposal)s is not in %(step)s") % {"proposal": proposal, "step": step})
     steps.rebuild_step(actor, step, without=proposal)
 
 
@@ -58,16 +56,23 @@ def promote_step(actor: Actor, step: Step, reason: str = "") -> Release:
 def revise_step(actor: Actor, step: Step, reason: str) -> None:
     """Send the step's proposals back to be amended."""
     actor.require(Role.DEVELOPER)
+    require_reason(reason)
     promotion.revise(actor, step, reason)
 
 
+@transaction.atomic
 def roll_back_step(actor: Actor, step: Step, reason: str) -> None:
     """Give the step up; if it is live, what was live before becomes live again, which takes an operator."""
+    actor.require(Role.DEVELOPER)
+    # What the page showed may have been promoted since.
+    lock_record(step)
     actor.require(Role.OPERATOR if step.state == StepState.PROMOTED else Role.DEVELOPER)
+    require_reason(reason)
     promotion.roll_back(actor, step, reason)
 
 
 def stop_evolution(actor: Actor, step: Step, reason: str) -> str:
     """Close the series with the version that the early-stop rule selects, and make that live. Returns its commit."""
     actor.require(Role.OPERATOR)
+    require_reason(reason)
     return promotion.stop(actor, step, reason)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.models import CaseResult, Evaluation, FailureCase, Harness, Sighting
@@ -71,7 +72,7 @@ def store_records(
         report.read += 1
         if isinstance(item, Rejected):
             report.rejected += 1
-            report.problems.append(f"{name}, line {item.line}: {item.reason}" if name else item.reason)
+            report.problems.append(_describe_rejected(item, name))
         elif only_failures and not item.failed:
             report.passed += 1
         else:
@@ -84,18 +85,40 @@ def store_records(
             _Batch(actor, harness, report).store(identified[start : start + BATCH])
 
 
+def _describe_rejected(item: Rejected, name: str) -> str:
+    what = {"name": name, "line": item.line, "number": item.number, "problem": item.reason}
+    if not name:
+        return item.reason
+    if not item.number:
+        return _("%(name)s, line %(line)d: %(problem)s") % what
+    return _("%(name)s, line %(line)d, record %(number)d: %(problem)s") % what
+
+
 def _with_own_ids(records: Sequence[Record]) -> list[Record]:
-    """Give the second and later records of one id in a file a suffix, and shorten ids that are too long."""
-    seen: Counter[tuple[str, str]] = Counter()
+    """Give the second and later records of one id in a file a suffix, and shorten ids that are too long.
+
+    The same file always gets the same ids. The first record of an id keeps it, also when the id looks like a suffixed
+    one.
+    """
+    short = [replace(item, source_id=_shorten_id(item.source_id)) for item in records]
+    taken = {(item.source, item.source_id) for item in short}
+    times: Counter[tuple[str, str]] = Counter()
     own = []
-    for item in records:
-        source_id = item.source_id
-        if len(source_id) > 180:
-            source_id = f"{source_id[:120]}/{hashlib.sha256(source_id.encode()).hexdigest()[:32]}"
-        seen[item.source, source_id] += 1
-        times = seen[item.source, source_id]
-        own.append(replace(item, source_id=source_id if times == 1 else f"{source_id}~{times}"))
+    for item in short:
+        first = own_key = (item.source, item.source_id)
+        times[first] += 1
+        while times[first] > 1 and own_key in taken:
+            own_key = (item.source, f"{item.source_id}~{times[first]}")
+            times[first] += own_key in taken
+        taken.add(own_key)
+        own.append(replace(item, source_id=own_key[1]))
     return own
+
+
+def _shorten_id(source_id: str) -> str:
+    if len(source_id) <= 180:
+        return source_id
+    return f"{source_id[:120]}/{hashlib.sha256(source_id.encode()).hexdigest()[:32]}"
 
 
 class _Batch:

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import MoveRefused, StaleState
+from evolution.loop.locks import lock_harness
 from evolution.models import Harness, Job
 from evolution.states import JobKind, JobState
 from evolution.transitions import move
@@ -34,7 +35,7 @@ def create_job(
     """Return the active job of this kind and target, or make one; the flag says whether it is new."""
     with transaction.atomic():
         # Two clicks at once would both find nothing.
-        Harness.objects.select_for_update(no_key=True).get(pk=harness.pk)
+        lock_harness(harness)
         known = Job.objects.filter(harness=harness, kind=kind, target_id=target_id, state__in=ACTIVE).first()
         if known is not None:
             return known, False

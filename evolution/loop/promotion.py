@@ -1,7 +1,8 @@
 """Stage 7: what becomes of a measured step. Promote, revise, roll back or stop; each can be repeated until it is done.
 
-Git goes first, by compare-and-swap on main, then the records in one transaction: whoever repeats an action that died
-in between finds main where it belongs and only writes the records.
+In one transaction the state goes first, as a guarded write, then git, by compare-and-swap on main, then the other
+records: whoever repeats an action that died in between finds main where it belongs and only writes the records, and
+whoever decides otherwise takes main back first.
 """
 
 from django.db import transaction
@@ -13,11 +14,14 @@ from evolution.actors import Actor
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
 from evolution.loop.evaluation import ENDED, average_scores
-from evolution.loop.regressions import load_scores
+from evolution.loop.lineage import find_live_steps, find_unreleased_main
+from evolution.loop.locks import lock_harness, lock_record
+from evolution.loop.mended import OPEN_CLUSTERS, reopen_unmended, resolve_mended
 from evolution.loop.repositories import open_repository
-from evolution.loop.steps import explain_git_errors, lock_harness
+from evolution.loop.steps import explain_git_errors
 from evolution.loop.stopping import BASELINE, Advice, Measured, early_stop
-from evolution.models import Cluster, Evaluation, FailureCase, Harness, Proposal, Release, Step
+from evolution.loop.verdict import Policy
+from evolution.models import Cluster, Evaluation, Harness, Proposal, Release, Step
 from evolution.states import (
     CaseState,
     ClusterState,
@@ -31,13 +35,6 @@ from harness_repo.repository import MAIN, HarnessRepository
 
 # Smaller clusters are long tail: one more rule for them is likelier to break something.
 SMALLEST_CLUSTER = 3
-OPEN_CLUSTERS = (
-    ClusterState.NEW,
-    ClusterState.ESCALATING,
-    ClusterState.DIAGNOSED,
-    ClusterState.IN_PROGRESS,
-    ClusterState.REGRESSED,
-)
 LIVE_PROPOSALS = (
     ProposalState.DRAFTING,
     ProposalState.DRAFTED,
@@ -52,12 +49,12 @@ def promote(actor: Actor, step: Step, reason: str = "") -> Release:
     Raises LoopError when the step is not measured, the verdict is another and no reason is given, or main moved.
     """
     with transaction.atomic(), explain_git_errors():
-        lock_harness(step.harness)
-        step.refresh_from_db()
+        lock_record(step)
         known = step.releases.filter(kind=ReleaseKind.PROMOTION).first()
         if step.state == StepState.PROMOTED and known is not None:
             return known
         _check_promotion(step, reason)
+        _decide(actor, step, StepState.PROMOTED, reason)
         repository = open_repository(step.harness)
         # Left at the candidate by a promotion that died before its records were written.
         if repository.resolve(MAIN) != step.candidate_commit:
@@ -71,7 +68,6 @@ def promote(actor: Actor, step: Step, reason: str = "") -> Release:
             step=step,
             evaluation=step.candidate_evaluation,
         )
-        _decide(actor, step, StepState.PROMOTED, reason)
         for proposal in step.proposals.filter(state=ProposalState.IN_STEP):
             move(proposal, ProposalState.RELEASED, actor)
         if step.candidate_evaluation is not None:
@@ -83,11 +79,25 @@ def promote(actor: Actor, step: Step, reason: str = "") -> Release:
 def _check_promotion(step: Step, reason: str) -> None:
     if step.state != StepState.EVALUATED or step.verdict is None:
         raise LoopError(_("%(step)s is not evaluated; evaluate it first") % {"step": step})
+    if not _is_measured(step):
+        raise LoopError(
+            _("what was measured is not what %(step)s would release; evaluate it again") % {"step": step}
+        )
     if step.verdict.outcome != Outcome.PROMOTE and not reason.strip():
         outcome = step.verdict.get_outcome_display()
         raise LoopError(
             _("the verdict is %(outcome)s; say why it is promoted all the same") % {"outcome": outcome}
         )
+
+
+def _is_measured(step: Step) -> bool:
+    """Whether the verdict is over these very two commits, and both were measured to the end."""
+    base, candidate, verdict = step.base_evaluation, step.candidate_evaluation, step.verdict
+    if base is None or candidate is None or verdict is None:
+        return False
+    has_ended = {base.state, candidate.state} <= set(ENDED)
+    same_commits = (base.commit, candidate.commit) == (step.base_commit, step.candidate_commit)
+    return has_ended and same_commits and (verdict.base_id, verdict.candidate_id) == (base.pk, candidate.pk)
 
 
 def revise(actor: Actor, step: Step, reason: str) -> None:
@@ -97,18 +107,18 @@ def revise(actor: Actor, step: Step, reason: str) -> None:
 
 def roll_back(actor: Actor, step: Step, reason: str) -> None:
     """Give the step up. Its proposals are rejected; one that is live already is taken off main, history kept."""
-    if step.state != StepState.PROMOTED:
-        _end(actor, step, StepState.ROLLED_BACK, ProposalState.REJECTED, reason)
-        return
     with transaction.atomic(), explain_git_errors():
-        lock_harness(step.harness)
+        lock_record(step)
+        if step.state != StepState.PROMOTED:
+            _end(actor, step, StepState.ROLLED_BACK, ProposalState.REJECTED, reason)
+            return
         newest = step.harness.releases.first()
         if newest is None or newest.step_id != step.pk or newest.kind != ReleaseKind.PROMOTION:
             raise LoopError(
                 _("%(step)s is not the newest release; roll back to a release instead") % {"step": step}
             )
         _restore(actor, step.harness, step.base_commit, reason, evaluation=step.base_evaluation, step=step)
-        _decide(actor, step, StepState.ROLLED_BACK, reason)
+        step.refresh_from_db()
 
 
 def roll_back_to(actor: Actor, harness: Harness, release: Release, reason: str) -> Release:
@@ -123,19 +133,19 @@ def roll_back_to(actor: Actor, harness: Harness, release: Release, reason: str) 
 def stop(actor: Actor, step: Step, reason: str) -> str:
     """Close the series with the version that the early-stop rule selects; main is brought to it. Returns its commit.
 
-    A step that is undecided ends with it, its proposals wait for review again; a decided one stays as it is.
+    A step that is undecided ends with it, its proposals wait for review again; promoted ones that the selected version
+    does not have are rolled back.
     """
     harness = step.harness
     with transaction.atomic(), explain_git_errors():
-        lock_harness(harness)
-        step.refresh_from_db()
+        lock_record(step)
         if step.state == StepState.EVALUATING:
             raise LoopError(_("%(step)s is being evaluated; cancel its evaluation first") % {"step": step})
         selected = advise(harness).selected
         if step.state in {StepState.READY, StepState.EVALUATED}:
             _end(actor, step, StepState.STOPPED, ProposalState.DRAFTED, reason)
         repository = open_repository(harness)
-        if repository.changed_files(repository.resolve(MAIN), selected):
+        if find_unreleased_main(harness) or repository.changed_files(repository.resolve(MAIN), selected):
             evaluation = _newest_evaluation(harness, selected)
             _restore(actor, harness, selected, reason, evaluation=evaluation, step=None)
         Harness.objects.filter(pk=harness.pk).update(stopped_at=timezone.now(), selected_commit=selected)
@@ -161,22 +171,34 @@ def measured_versions(harness: Harness) -> list[tuple[Evaluation, Step | None]]:
     return versions
 
 
+def measured_scores(evaluation: Evaluation) -> tuple[float, float] | None:
+    """Accuracy and effectiveness, 0-100; None when too few results are scores for the harness's policy."""
+    averages = average_scores(evaluation)
+    scored = averages.results - averages.errors
+    if scored < Policy.from_dict(evaluation.harness.policy).coverage * evaluation.total:
+        return None
+    if averages.accuracy is None or averages.effectiveness is None:
+        return None
+    return averages.accuracy, averages.effectiveness
+
+
 def measured_series(harness: Harness) -> list[Measured]:
-    """Return the series that the early-stop rule looks at; empty before the first measurement."""
+    """Return the series that the early-stop rule looks at, without versions that have too few scores."""
     series = []
     for evaluation, step in measured_versions(harness):
-        averages = average_scores(evaluation)
-        accuracy, effectiveness = averages.accuracy or 0.0, averages.effectiveness or 0.0
-        decision = step.state if step else BASELINE
-        series.append(Measured(evaluation.commit, accuracy, effectiveness, decision))
+        scores = measured_scores(evaluation)
+        if scores is not None:
+            series.append(Measured(evaluation.commit, *scores, step.state if step else BASELINE))
     return series
 
 
 def advise(harness: Harness) -> Advice:
-    """Apply the early-stop rule to the harness; LoopError before its first measurement."""
+    """Apply the early-stop rule to the harness; LoopError before anything that was live is measured."""
     series = measured_series(harness)
-    if not series:
-        raise LoopError(_("nothing is measured yet; evaluate what is live first"))
+    if not any(version.is_kept for version in series):
+        raise LoopError(
+            _("nothing that was live is measured; evaluate it, or resume its evaluation if that has errors")
+        )
     return early_stop(series, untried_clusters(harness).count())
 
 
@@ -199,27 +221,6 @@ def untried_clusters(harness: Harness) -> QuerySet[Cluster]:
     )
 
 
-def resolve_mended(actor: Actor, evaluation: Evaluation) -> int:
-    """Resolve open failures whose case passes in the evaluation, and clusters left without one; counts the cases."""
-    passing = [key for key, scores in load_scores(evaluation).items() if scores.is_passing]
-    mended = FailureCase.objects.filter(
-        harness=evaluation.harness,
-        state=CaseState.OPEN,
-        dataset_case__version__dataset=evaluation.dataset_version.dataset,
-        dataset_case__key__in=passing,
-    )
-    touched: set[int] = set()
-    count = 0
-    for case in mended.only("state", "cluster", "harness"):
-        move(case, CaseState.RESOLVED, actor, _("passes in %s") % evaluation)
-        touched |= {case.cluster_id} if case.cluster_id else set()
-        count += 1
-    for cluster in Cluster.objects.filter(pk__in=touched, state__in=OPEN_CLUSTERS):
-        if not cluster.members.filter(state=CaseState.OPEN).exists():
-            move(cluster, ClusterState.RESOLVED, actor, _("all its cases pass in %s") % evaluation)
-    return count
-
-
 def _hand_back_clusters(actor: Actor, step: Step) -> None:
     """Clusters that a decided step was about, and that still fail, wait for another proposal."""
     clusters = Cluster.objects.filter(state=ClusterState.IN_PROGRESS, diagnoses__proposals__step=step)
@@ -230,10 +231,16 @@ def _hand_back_clusters(actor: Actor, step: Step) -> None:
 
 def _end(actor: Actor, step: Step, state: StepState, proposals: ProposalState, reason: str) -> None:
     """Decide a step against its candidate; repeated, it changes nothing."""
-    with transaction.atomic():
+    with transaction.atomic(), explain_git_errors():
+        lock_record(step)
         if step.state == state:
             return
         _decide(actor, step, state, reason)
+        if find_unreleased_main(step.harness) == step.candidate_commit:
+            # Its promotion was begun and died before its records were written.
+            _restore(
+                actor, step.harness, step.base_commit, reason, evaluation=step.base_evaluation, step=step
+            )
         for proposal in step.proposals.filter(state=ProposalState.IN_STEP):
             move(proposal, proposals, actor, reason)
         if proposals == ProposalState.REJECTED:
@@ -256,7 +263,7 @@ def _restore(
     evaluation: Evaluation | None,
     step: Step | None,
 ) -> Release:
-    """Put the files of a commit on top of main, and release that."""
+    """Put the files of a commit on top of main, release that, and let steps and failures follow."""
     repository = open_repository(harness)
     main = repository.resolve(MAIN)
     is_released = harness.releases.filter(commit=main).exists()
@@ -264,9 +271,27 @@ def _restore(
     if is_released or repository.changed_files(main, commit):
         message = f"Roll back to {commit[:12]}\n\n{reason}"
         main = repository.restore(commit, expected=main, author=author_of(actor), message=message)
-    return _write_release(
+    release = _write_release(
         actor, harness, main, ReleaseKind.ROLL_BACK, reason=reason, step=step, evaluation=evaluation
     )
+    _follow_main(actor, harness, find_live_steps(harness, commit), reason, evaluation)
+    return release
+
+
+def _follow_main(
+    actor: Actor, harness: Harness, live: set[int], reason: str, evaluation: Evaluation | None
+) -> None:
+    """After a roll back: exactly the `live` steps are promoted, and what only the others mended fails again."""
+    promoted = harness.steps.filter(state=StepState.PROMOTED).order_by("number")
+    dropped = list(promoted.exclude(pk__in=live))
+    for step in dropped:
+        _decide(actor, step, StepState.ROLLED_BACK, reason)
+    for step in harness.steps.filter(pk__in=live, state=StepState.ROLLED_BACK):
+        _decide(actor, step, StepState.PROMOTED, reason)
+    measured = evaluation or (dropped[0].base_evaluation if dropped else None)
+    if measured is not None:
+        reopen_unmended(actor, measured, dropped)
+        resolve_mended(actor, measured)
 
 
 def _write_release(

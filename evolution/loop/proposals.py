@@ -17,6 +17,7 @@ from evolution.loop.authors import author_of, model_author
 from evolution.loop.diagnosis import build_brief, readable_files, sample_members
 from evolution.loop.edits import EditRefused, check_edits, check_problems
 from evolution.loop.jobs import Progress
+from evolution.loop.locks import lock_record
 from evolution.loop.manifest import build_manifest
 from evolution.loop.repositories import open_repository
 from evolution.models import Diagnosis, Job, Proposal
@@ -141,12 +142,16 @@ def _ask_editor(repository: HarnessRepository, proposal: Proposal, model: NamedM
     diagnosis = proposal.diagnosis
     if diagnosis is None:
         raise LoopError(_("%(proposal)s has no diagnosis to draft from") % {"proposal": proposal})
-    files = repository.files(proposal.head_commit or proposal.base_commit)
+    files = readable_files(repository.files(proposal.head_commit or proposal.base_commit))
+    base = readable_files(repository.files(proposal.base_commit))
     request = draft_request(
         read_diagnosis(diagnosis),
-        readable_files(files),
+        files,
         model=model.name,
         feedback=_open_feedback(proposal),
+        original={
+            path: base.get(path) for path in sorted({*base, *files}) if base.get(path) != files.get(path)
+        },
         cases=[build_brief(case) for case in sample_members(diagnosis.cluster, SHOWN_CASES)],
     )
     return ask_model(model, request, DraftOutput)
@@ -164,6 +169,12 @@ def _commit_draft(
     """Validate the draft, keep what it says, then commit: a repeat finds either nothing or all of it."""
     start = proposal.head_commit or proposal.base_commit
     before = repository.files(start)
+    if not draft.edits:
+        raise EditRefused(
+            _("nothing to change in the draft for this feedback")
+            if proposal.head_commit
+            else _("nothing to change in the harness for this diagnosis")
+        )
     try:
         edits = apply_edits(before, draft.edits)
     except (BadEdit, UnicodeDecodeError) as failure:
@@ -211,8 +222,13 @@ def _commit(
 
 
 def _record_draft(repository: HarnessRepository, proposal: Proposal, head: str) -> None:
-    feedback = [{**item, "commit": item.get("commit") or head} for item in proposal.feedback]
+    """Have the draft wait for review; StaleState when another worker's draft, or a person, was first."""
+    start = proposal.head_commit
     with transaction.atomic():
+        lock_record(proposal)
+        if proposal.state != ProposalState.DRAFTING or proposal.head_commit != start:
+            raise StaleState(_("%(proposal)s was drafted by another worker") % {"proposal": proposal})
+        feedback = [{**item, "commit": item.get("commit") or head} for item in proposal.feedback]
         manifest = rebuild_manifest(proposal, head)
         move(
             proposal,

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from evolution.loop.evaluation import ACTIVE
+from evolution.loop.evaluation import ENDED
 from evolution.loop.flips import CasePair, CaseScores
 from evolution.loop.verdict import Policy, RunFacts, VerdictFigures, decide
 from evolution.models import DatasetCase, Evaluation, Verdict
@@ -64,7 +64,7 @@ def run_facts(evaluation: Evaluation) -> RunFacts:
         judge_commit=evaluation.judge_commit,
         judge_model=evaluation.judge_model,
         repeats=evaluation.repeats,
-        has_ended=evaluation.state not in ACTIVE,
+        has_ended=evaluation.state in ENDED,
     )
 
 

@@ -12,7 +12,7 @@ from django.db.models import Max, Q
 from django.utils.translation import gettext as _
 
 from evolution.actors import SYSTEM, Actor
-from evolution.errors import LoopError, StaleState
+from evolution.errors import LoopError
 from evolution.loop.authors import author_of
 from evolution.loop.evaluation import (
     ENDED,
@@ -20,13 +20,15 @@ from evolution.loop.evaluation import (
     finish_evaluation,
     newest_version,
 )
+from evolution.loop.lineage import find_unreleased_main
+from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.regressions import store_verdict
 from evolution.loop.repositories import open_repository
-from evolution.models import Evaluation, Harness, Proposal, Step
-from evolution.states import EvaluationState, ProposalState, StepState
-from evolution.transitions import move, record
+from evolution.models import Evaluation, Harness, Proposal, Step, Verdict
+from evolution.states import DiagnosisState, EvaluationState, ProposalState, StepState
+from evolution.transitions import change, move, record
 from harness_repo.errors import HarnessRepoError, MergeConflict, NothingToCommit, RepoBusy, StaleBase
-from harness_repo.repository import MAIN, HarnessRepository
+from harness_repo.repository import MAIN
 
 UNDECIDED = (StepState.READY, StepState.EVALUATING, StepState.EVALUATED)
 
@@ -51,11 +53,6 @@ def explain_git_errors() -> Iterator[None]:
         raise LoopError(str(failure)) from failure
 
 
-def lock_harness(harness: Harness) -> Harness:
-    """Make others that move this harness's main or number its steps wait; needs a transaction."""
-    return Harness.objects.select_for_update(no_key=True).get(pk=harness.pk)
-
-
 def merge_step(actor: Actor, harness: Harness, proposals: Sequence[Proposal]) -> Step:
     """Merge confirmed proposals on the branch of a new step, which starts the evolution again if it was stopped.
 
@@ -64,6 +61,8 @@ def merge_step(actor: Actor, harness: Harness, proposals: Sequence[Proposal]) ->
     """
     with transaction.atomic(), explain_git_errors():
         lock_harness(harness)
+        for proposal in proposals:
+            proposal.refresh_from_db()
         _check_start(harness, proposals)
         number = (harness.steps.aggregate(number=Max("number"))["number"] or 0) + 1
         branch = f"step/{number}"
@@ -94,13 +93,18 @@ def _check_start(harness: Harness, proposals: Sequence[Proposal]) -> None:
             raise LoopError(
                 _("%(proposal)s is not confirmed for this harness; confirm it first") % {"proposal": proposal}
             )
+        if proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
+            raise LoopError(_("the diagnosis behind %(proposal)s is rejected") % {"proposal": proposal})
 
 
 def _merge(actor: Actor, harness: Harness, branch: str, proposals: Sequence[Proposal]) -> tuple[str, str]:
-    """Put the merge of the proposals with what is live on the branch; returns what is live, and the merge."""
+    """Put the merge of the proposals with what is live on the branch; returns what is live, and the merge.
+
+    The branch leaves what it had, by a step's earlier build or a dead attempt, only when the merge is made.
+    """
+    _check_main(harness)
     repository = open_repository(harness)
     base = repository.resolve(MAIN)
-    _remove_branch(repository, branch)
     titles = "; ".join(proposal.title or str(proposal) for proposal in proposals)
     merged = repository.merge(
         branch,
@@ -108,21 +112,37 @@ def _merge(actor: Actor, harness: Harness, branch: str, proposals: Sequence[Prop
         [proposal.head_commit for proposal in proposals],
         author=author_of(actor),
         message=f"{branch}: {titles}",
+        expected_head=repository.branches().get(branch),
     )
     return base, merged
 
 
-def _remove_branch(repository: HarnessRepository, branch: str) -> None:
-    """Drop what the step had before, or what was left of one whose transaction failed."""
-    if branch in repository.branches():
-        repository.delete_branch(branch)
+def _check_main(harness: Harness) -> None:
+    """Build on a released version only: anything else on main is half of a decision."""
+    unreleased = find_unreleased_main(harness)
+    if unreleased:
+        raise LoopError(
+            _(
+                "main is at %(commit)s, which no release names: repeat the decision that was cut off, or roll back "
+                "to a release"
+            )
+            % {"commit": unreleased[:12]}
+        )
 
 
 def rebuild_step(actor: Actor, step: Step, without: Proposal | None = None) -> None:
-    """Merge the step's proposals again on what is live now, leaving one out if asked; its measurements are undone."""
+    """Merge the step's proposals again on what is live now, leaving one out if asked; its measurements are undone.
+
+    Raises LoopError when the step is decided, nothing would be left, or the merge fails; then nothing has moved.
+    """
     with transaction.atomic(), explain_git_errors():
-        lock_harness(step.harness)
-        left = [proposal for proposal in step.proposals.order_by("pk") if proposal != without]
+        lock_record(step)
+        if step.state not in UNDECIDED:
+            raise LoopError(_("%(step)s is decided; start a new step") % {"step": step})
+        inside = list(step.proposals.order_by("pk"))
+        if without is not None and without not in inside:
+            raise LoopError(_("%(proposal)s is not in %(step)s") % {"proposal": without, "step": step})
+        left = [proposal for proposal in inside if proposal != without]
         if not left:
             raise LoopError(_("nothing would be left of the step; roll it back instead"))
         base, merged = _merge(actor, step.harness, step.branch, left)
@@ -134,11 +154,11 @@ def rebuild_step(actor: Actor, step: Step, without: Proposal | None = None) -> N
             "verdict": None,
         }
         if step.state == StepState.READY:
-            Step.objects.filter(pk=step.pk, state=StepState.READY).update(**fresh)
-            step.refresh_from_db()
+            change(step, **fresh)
         else:
             move(step, StepState.READY, actor, **fresh)
         if without is not None:
+            without.refresh_from_db()
             move(without, ProposalState.CONFIRMED, actor, step=None)
         record(actor, "step.rebuilt", step, base=base, left_out=without.pk if without else None)
 
@@ -149,6 +169,7 @@ def measure_step(actor: Actor, step: Step, *, model: str, judge_model: str) -> l
     Returns both. A step that is being evaluated keeps those it has.
     """
     with transaction.atomic():
+        lock_record(step)
         if step.state == StepState.EVALUATING and step.base_evaluation and step.candidate_evaluation:
             return [step.base_evaluation, step.candidate_evaluation]
         version = newest_version(step.harness)
@@ -156,7 +177,14 @@ def measure_step(actor: Actor, step: Step, *, model: str, judge_model: str) -> l
             create_evaluation(actor, step.harness, commit, version, model=model, judge_model=judge_model)
             for commit in (step.base_commit, step.candidate_commit)
         )
-        move(step, StepState.EVALUATING, actor, base_evaluation=base, candidate_evaluation=candidate)
+        move(
+            step,
+            StepState.EVALUATING,
+            actor,
+            base_evaluation=base,
+            candidate_evaluation=candidate,
+            verdict=None,
+        )
     settle_step(step)
     return [base, candidate]
 
@@ -164,23 +192,46 @@ def measure_step(actor: Actor, step: Step, *, model: str, judge_model: str) -> l
 def settle_step(step: Step) -> bool:
     """Give the step its verdict when both evaluations have ended; say whether it has one.
 
-    Safe to repeat, and from several workers at once. A cancelled evaluation makes the step ready again; one that
-    was resumed after the verdict brings a new one, as long as the step is undecided.
+    Safe to repeat, and from several workers at once. A cancelled evaluation makes the step ready again, a resumed
+    one makes it wait for a new verdict, as long as the step is undecided.
     """
     step.refresh_from_db()
+    # Takes a while, so nobody is made to wait for it.
+    verdict = _make_verdict(step)
+    with transaction.atomic():
+        lock_record(step)
+        if step.state in UNDECIDED:
+            _follow_evaluations(step, verdict)
+    return step.state == StepState.EVALUATED
+
+
+def _make_verdict(step: Step) -> Verdict | None:
+    """The verdict of an undecided step; None as long as its evaluations have not ended."""
     base, candidate = step.base_evaluation, step.candidate_evaluation
     if base is None or candidate is None or step.state not in UNDECIDED:
-        return False
+        return None
+    return store_verdict(base, candidate) if {base.state, candidate.state} <= set(ENDED) else None
+
+
+def _is_over(verdict: Verdict, step: Step) -> bool:
+    pair = (step.base_evaluation_id, step.candidate_evaluation_id)
+    return (verdict.base_id, verdict.candidate_id) == pair
+
+
+def _follow_evaluations(step: Step, verdict: Verdict | None) -> None:
+    """Put an undecided step in the state that its evaluations are in by now."""
+    base, candidate = step.base_evaluation, step.candidate_evaluation
+    if base is None or candidate is None:
+        return
     states = {base.state, candidate.state}
-    with contextlib.suppress(StaleState):
-        if EvaluationState.CANCELLED in states and step.state == StepState.EVALUATING:
-            move(step, StepState.READY, SYSTEM, "an evaluation was cancelled")
-        if not states <= set(ENDED):
-            return False
-        verdict = store_verdict(base, candidate)
-        if step.state == StepState.EVALUATING:
-            move(step, StepState.EVALUATED, SYSTEM, verdict=verdict)
-    return True
+    if EvaluationState.CANCELLED in states:
+        if step.state != StepState.READY:
+            move(step, StepState.READY, SYSTEM, _("an evaluation was cancelled"), verdict=None)
+    elif not states <= set(ENDED):
+        if step.state != StepState.EVALUATING:
+            move(step, StepState.EVALUATING, SYSTEM, _("an evaluation was resumed"), verdict=None)
+    elif step.state == StepState.EVALUATING and verdict is not None and _is_over(verdict, step):
+        move(step, StepState.EVALUATED, SYSTEM, verdict=verdict)
 
 
 def conclude_evaluation(evaluation: Evaluation) -> None:

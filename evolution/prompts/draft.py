@@ -35,7 +35,9 @@ class DraftOutput(BaseModel):
         pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$", max_length=40, description="for the branch's name"
     )
     summary: str = Field(description="why and what, two to four sentences for the reviewer")
-    edits: list[FileEdit] = Field(min_length=1)
+    edits: list[FileEdit] = Field(
+        description="none only when the diagnosis leaves nothing to change in the harness"
+    )
     expected_effect: str = Field(
         description="which cases it mends and by what; a prediction that can be checked"
     )
@@ -70,7 +72,10 @@ into the harness.
 2. Keep the file's language, style and order. Do not touch what the diagnosis does not blame.
 3. `append_line` adds one line at the end of a file; `replace` gives the whole new file; do not use it \
 to rewrite what can stay.
-4. If there is a reviewer's feedback, it outranks the diagnosis.
+4. If there is a reviewer's feedback, it outranks the diagnosis. The files then have your last draft in \
+them, and the block named original has the files that it changed as they were before (null: there was no \
+such file). Rework the draft: `replace` its own lines instead of adding more, `delete` a file that is no \
+longer wanted, and give back the original where a change is dropped.
 5. Predict which cases it mends, and name what it may break.
 
 Write all text for people in the language of the harness's prompts; the slug in lower-case ASCII with \
@@ -87,10 +92,15 @@ def draft_request(
     *,
     model: str,
     feedback: str | None = None,
+    original: Mapping[str, str | None] | None = None,
     cases: Sequence[CaseBrief] = (),
     max_tokens: int = 4_000,
 ) -> ChatRequest:
-    """The request to draft an edit of `files` for the diagnosis; `feedback` is a reviewer's, on an earlier draft."""
+    """The request to draft an edit of `files` for the diagnosis.
+
+    `feedback` is a reviewer's, on an earlier draft that is in `files` already; `original` has the files that this
+    draft changed as they were before it, None for those that it made.
+    """
     parts = ["Draft the edit for this diagnosis.", fenced("diagnosis", diagnosis.model_dump())]
     if feedback:
         parts += ["The reviewer's feedback on the last draft:", fenced("feedback", feedback)]
@@ -98,6 +108,8 @@ def draft_request(
         shown = [{"id": case.id, "request": case.request, "reply": case.reply} for case in cases]
         parts += ["Some of the cases:", fenced("cases", shown)]
     parts += ["The harness:", fenced("files", dict(files))]
+    if original:
+        parts += ["The files that the last draft changed, before it:", fenced("original", dict(original))]
     return ChatRequest(
         model=model,
         messages=[

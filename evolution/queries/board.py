@@ -7,12 +7,15 @@ from typing import Any
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
-from evolution.loop.evaluation import ACTIVE, ENDED, average_scores
-from evolution.loop.promotion import OPEN_CLUSTERS, SMALLEST_CLUSTER, advise, measured_versions
+from evolution.errors import LoopError
+from evolution.loop.evaluation import ACTIVE
+from evolution.loop.mended import OPEN_CLUSTERS
+from evolution.loop.promotion import SMALLEST_CLUSTER, advise, measured_scores, measured_versions
 from evolution.loop.reasons import explain_reasons
 from evolution.loop.steps import UNDECIDED
 from evolution.loop.stopping import BASELINE
-from evolution.models import Cluster, Evaluation, Event, Harness
+from evolution.models import Cluster, Event, Harness, Proposal
+from evolution.queries.releases import live_evaluation, unreleased_main
 from evolution.states import (
     CaseState,
     ClusterState,
@@ -27,12 +30,12 @@ DEVELOPER, OPERATOR = "developer", "operator"
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """A measured version; scores are means in percent, guard cases left out."""
+    """A measured version; scores are means in percent, guard cases left out, None with too many errors."""
 
     commit: str
     label: str
-    accuracy: float
-    effectiveness: float
+    accuracy: float | None
+    effectiveness: float | None
     # baseline, or the state of the step
     decision: str
     decision_label: str
@@ -64,13 +67,13 @@ def series(harness: Harness) -> list[SeriesPoint]:
     """The baseline and every measured step, in order."""
     points = []
     for evaluation, step in measured_versions(harness):
-        averages = average_scores(evaluation)
+        accuracy, effectiveness = measured_scores(evaluation) or (None, None)
         points.append(
             SeriesPoint(
                 commit=evaluation.commit,
                 label=_("step %(number)d") % {"number": step.number} if step else _("baseline"),
-                accuracy=averages.accuracy or 0.0,
-                effectiveness=averages.effectiveness or 0.0,
+                accuracy=accuracy,
+                effectiveness=effectiveness,
                 decision=step.state if step else BASELINE,
                 decision_label=step.get_state_display() if step else _("baseline"),
                 evaluation_id=evaluation.pk,
@@ -101,22 +104,26 @@ def next_action(harness: Harness) -> NextAction | None:
 
 def waiting(harness: Harness) -> list[Waiting]:
     """Everything that waits for a person, by role."""
-    items = [
+    items = _unreleased(harness)
+    items += [
         Waiting(_("%(step)s: decide") % {"step": _step_name(step.number)}, OPERATOR, "step", (step.number,))
         for step in harness.steps.filter(state=StepState.EVALUATED)
     ]
     items += [
         Waiting(
-            _("Proposal to review: %(title)s") % {"title": proposal.title},
+            _("Review: %(proposal)s") % {"proposal": _name_proposal(proposal)},
             DEVELOPER,
             "proposal",
             (proposal.pk,),
         )
-        for proposal in harness.proposals.filter(state=ProposalState.DRAFTED)
+        for proposal in harness.proposals.filter(state=ProposalState.DRAFTED).select_related(
+            "diagnosis__cluster"
+        )
     ]
     items += [
         Waiting(
-            _("Diagnosis to accept or reject: %(cluster)s") % {"cluster": diagnosis.cluster.name},
+            _("Accept or reject diagnosis %(number)d: cluster %(cluster)d, %(name)s")
+            % {"number": diagnosis.pk, "cluster": diagnosis.cluster.number, "name": diagnosis.cluster.name},
             DEVELOPER,
             "cluster",
             (diagnosis.cluster.number,),
@@ -135,8 +142,29 @@ def waiting(harness: Harness) -> list[Waiting]:
     return items
 
 
+def _unreleased(harness: Harness) -> list[Waiting]:
+    """Whether main is elsewhere than the newest release: a decision died half-way, or somebody pushed by hand."""
+    commit = unreleased_main(harness)
+    if not commit:
+        return []
+    text = _(
+        "Main is at %(commit)s, which no release names: repeat the decision that was cut off, or roll back to a "
+        "release"
+    )
+    return [Waiting(text % {"commit": commit[:8]}, OPERATOR, "releases")]
+
+
 def _step_name(number: int) -> str:
     return _("step %(number)d") % {"number": number}
+
+
+def _name_proposal(proposal: Proposal) -> str:
+    """A proposal told apart from others with the same title: by its number, and its cluster's."""
+    values: dict[str, Any] = {"number": proposal.pk, "title": proposal.title}
+    if proposal.diagnosis is None:
+        return _("proposal %(number)d, %(title)s") % values
+    values["cluster"] = proposal.diagnosis.cluster.number
+    return _("proposal %(number)d of cluster %(cluster)d, %(title)s") % values
 
 
 def _decide_step(harness: Harness) -> NextAction | None:
@@ -156,7 +184,7 @@ def _decide_step(harness: Harness) -> NextAction | None:
 def _say_stopped(harness: Harness) -> NextAction | None:
     if harness.stopped_at is None:
         return None
-    values = {"commit": harness.selected_commit[:12]}
+    values = {"commit": harness.selected_commit[:8]}
     return NextAction(
         _("The evolution is stopped; %(commit)s was selected. A new step starts it again.") % values, "steps"
     )
@@ -171,22 +199,14 @@ def _watch_evaluation(harness: Harness) -> NextAction | None:
     )
 
 
-def _live_evaluation(harness: Harness) -> Evaluation | None:
-    """What was measured of the live version: of its own commit, or of the one whose files it has."""
-    live = harness.releases.first()
-    if live is None:
-        return None
-    return live.evaluation or harness.evaluations.filter(commit=live.commit, state__in=ENDED).first()
-
-
 def _measure_live(harness: Harness) -> NextAction | None:
-    if not harness.datasets.exists() or _live_evaluation(harness) is not None:
+    if not harness.datasets.exists() or live_evaluation(harness) is not None:
         return None
     return NextAction(_("Measure what is live: the series starts from there."), "evaluations")
 
 
 def _take_failures(harness: Harness) -> NextAction | None:
-    evaluation = _live_evaluation(harness)
+    evaluation = live_evaluation(harness)
     if evaluation is None:
         return None
     taken = Event.objects.filter(
@@ -211,12 +231,12 @@ def _cluster_failures(harness: Harness) -> NextAction | None:
 
 
 def _review_proposal(harness: Harness) -> NextAction | None:
-    proposal = harness.proposals.filter(state=ProposalState.DRAFTED).order_by("pk").first()
+    drafted = harness.proposals.filter(state=ProposalState.DRAFTED).select_related("diagnosis__cluster")
+    proposal = drafted.order_by("pk").first()
     if proposal is None:
         return None
-    return NextAction(
-        _("Review the proposal: %(title)s") % {"title": proposal.title}, "proposal", (proposal.pk,)
-    )
+    text = _("Review: %(proposal)s") % {"proposal": _name_proposal(proposal)}
+    return NextAction(text, "proposal", (proposal.pk,))
 
 
 def _start_step(harness: Harness) -> NextAction | None:
@@ -228,9 +248,13 @@ def _start_step(harness: Harness) -> NextAction | None:
 
 def _stop_early(harness: Harness) -> NextAction | None:
     newest = harness.steps.first()
-    if newest is None or not measured_versions(harness):
+    if newest is None:
         return None
-    advice = advise(harness)
+    try:
+        advice = advise(harness)
+    except LoopError:
+        # Nothing that was live is measured.
+        return None
     if not advice.stop:
         return None
     why = "; ".join(explain_reasons(reason.to_dict() for reason in advice.reasons))
@@ -266,6 +290,9 @@ def _largest_undiagnosed(harness: Harness) -> Cluster | None:
     undiagnosed = [
         state for state in OPEN_CLUSTERS if state not in {ClusterState.DIAGNOSED, ClusterState.IN_PROGRESS}
     ]
+    # A cluster whose diagnoses were all rejected is as it was before them.
+    standing = harness.diagnoses.exclude(state=DiagnosisState.REJECTED).values("cluster")
+    wanting = Q(state__in=undiagnosed) | Q(state=ClusterState.DIAGNOSED) & ~Q(pk__in=standing)
     size = Count("members", filter=Q(members__state=CaseState.OPEN))
-    clusters = harness.clusters.filter(state__in=undiagnosed).annotate(size=size)
+    clusters = harness.clusters.filter(wanting).annotate(size=size)
     return clusters.filter(size__gte=SMALLEST_CLUSTER).order_by("-size", "number").first()

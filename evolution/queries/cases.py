@@ -32,12 +32,13 @@ class CaseFilter:
 
 @dataclass(frozen=True)
 class CaseFacets:
-    """The values that the filters offer, each with how many cases have it."""
+    """The values that the filters offer, each with how many cases have it; clusters have it as `n`."""
 
     states: dict[str, int] = field(default_factory=dict)
     sources: dict[str, int] = field(default_factory=dict)
     categories: dict[str, int] = field(default_factory=dict)
     clusters: list[Cluster] = field(default_factory=list)
+    unclustered: int = 0
 
 
 def filter_cases(harness: Harness, wanted: CaseFilter) -> QuerySet[FailureCase]:
@@ -65,14 +66,18 @@ def list_cases(harness: Harness, wanted: CaseFilter, page: str | int = 1) -> Pag
     return Paginator(rows, PAGE_SIZE).get_page(page)
 
 
-def case_facets(harness: Harness) -> CaseFacets:
-    """What the inbox holds, for its filters."""
+def case_facets(harness: Harness, state: str = "") -> CaseFacets:
+    """What the inbox holds, for its filters; all but the states are counted among the cases of `state`, if given."""
     cases = FailureCase.objects.filter(harness=harness)
+    among = cases.filter(state=state) if state else cases
+    in_state = Q(members__state=state) if state else Q()
+    clusters = Cluster.objects.filter(harness=harness).annotate(n=Count("members", filter=in_state))
     return CaseFacets(
         states=_count_by(cases, "state"),
-        sources=_count_by(cases, "source"),
-        categories=_count_by(cases, "category"),
-        clusters=list(Cluster.objects.filter(harness=harness).only("number", "name").order_by("number")),
+        sources=_count_by(among, "source"),
+        categories=_count_by(among, "category"),
+        clusters=list(clusters.filter(n__gt=0).only("number", "name").order_by("number")),
+        unclustered=among.filter(cluster=None).count(),
     )
 
 

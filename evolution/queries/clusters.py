@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Max, Prefetch, Q, QuerySet
 
-from evolution.models import Cluster, Diagnosis, FailureCase, Harness, Job, Proposal
+from evolution.models import Cluster, Diagnosis, Event, FailureCase, Harness, Job, Proposal
 from evolution.queries.cases import ROW_FIELDS
 from evolution.states import CaseState, ClusterState, DiagnosisState, JobKind, JobState
 
@@ -47,7 +47,9 @@ def list_clusters(harness: Harness, state: str = "live") -> QuerySet[Cluster]:
         clusters = clusters.filter(state__in=LIVE)
     elif state != "all":
         clusters = clusters.filter(state=state)
+    proposals = Proposal.objects.select_related("step").only("id", "state", "diagnosis_id", "step__number")
     diagnoses = Diagnosis.objects.exclude(state=DiagnosisState.REJECTED).order_by("-id")
+    diagnoses = diagnoses.prefetch_related(Prefetch("proposals", proposals.order_by("-id")))
     return (
         clusters.defer("centroid")
         .prefetch_related(Prefetch("diagnoses", diagnoses, to_attr="standing_diagnoses"))
@@ -73,8 +75,15 @@ def list_members(cluster: Cluster, limit: int = SHOWN_MEMBERS) -> list[FailureCa
 
 def list_diagnoses(cluster: Cluster) -> list[Diagnosis]:
     """All diagnoses of a cluster, newest first, with their proposals."""
-    proposals = Proposal.objects.order_by("-id")
+    proposals = Proposal.objects.select_related("step").order_by("-id")
     return list(cluster.diagnoses.order_by("-id").prefetch_related(Prefetch("proposals", proposals)))
+
+
+def list_rejections(diagnoses: list[Diagnosis]) -> dict[int, Event]:
+    """Who rejected each rejected diagnosis, and why, by its id."""
+    rejected = [diagnosis.pk for diagnosis in diagnoses if diagnosis.state == DiagnosisState.REJECTED]
+    events = Event.objects.filter(verb="diagnosis.rejected", target_kind="diagnosis", target_id__in=rejected)
+    return {event.target_id: event for event in events.order_by("id")}
 
 
 def list_quotes(diagnosis: Diagnosis) -> list[Quote]:

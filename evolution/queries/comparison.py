@@ -16,7 +16,7 @@ from evolution.loop.flips import (
 from evolution.loop.reasons import explain_reasons
 from evolution.loop.regressions import load_pairs, run_facts
 from evolution.loop.verdict import Policy, check_coverage, compare_facts
-from evolution.models import DatasetCase, Evaluation, Verdict
+from evolution.models import DatasetCase, Evaluation, Step, Verdict
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class FlipRow:
 
     case_id: int
     key: str
+    # the first danmaku; empty in a case without any
+    text: str
     category: str
     split: str
     base: CaseScores | None
@@ -68,18 +70,22 @@ class Comparison:
         return [row for row in self.rows if row.flip == Flip.BROKEN]
 
 
+# What `flip` of `compare` says for the cases that came out otherwise, either way.
+FLIPPED = "flipped"
+_WANTED = {FLIPPED: {Flip.BROKEN, Flip.FIXED}}
 _ORDER = [Flip.BROKEN, Flip.FIXED, Flip.ERROR, Flip.MISSING, Flip.STILL_FAILING, Flip.STILL_PASSING]
 
 
 def compare(base: Evaluation, candidate: Evaluation, flip: str = "", category: str = "") -> Comparison:
-    """Compare two evaluations; `flip` and `category` limit the rows."""
+    """Compare two evaluations; `flip` (one of Flip, or FLIPPED) and `category` limit the rows."""
     pairs = load_pairs(base, candidate)
-    ids = _case_ids(base) | _case_ids(candidate)
-    rows = sorted((_row(pair, ids) for pair in pairs), key=lambda row: (_ORDER.index(row.flip), row.key))
+    cases = _cases(base) | _cases(candidate)
+    rows = sorted((_row(pair, cases) for pair in pairs), key=lambda row: (_ORDER.index(row.flip), row.key))
+    wanted = _WANTED.get(flip, {flip} if flip else set(Flip))
     reasons = compare_facts(run_facts(base), run_facts(candidate))
     reasons += check_coverage(pairs, Policy.from_dict(candidate.harness.policy))
     return Comparison(
-        rows=[row for row in rows if flip in {"", row.flip} and category in {"", row.category}],
+        rows=[row for row in rows if row.flip in wanted and category in {"", row.category}],
         counts={name.value: count for name, count in Counter(row.flip for row in rows).items()},
         by_category=_categories(rows),
         obstacles=explain_reasons(reason.to_dict() for reason in reasons),
@@ -91,14 +97,24 @@ def verdict_reasons(verdict: Verdict) -> list[str]:
     return explain_reasons(verdict.reasons)
 
 
-def _case_ids(evaluation: Evaluation) -> dict[str, int]:
-    return dict(DatasetCase.objects.filter(version=evaluation.dataset_version_id).values_list("key", "pk"))
+def step_between(base: Evaluation, candidate: Evaluation) -> Step | None:
+    """The step that was measured by these two evaluations."""
+    return Step.objects.filter(base_evaluation=base, candidate_evaluation=candidate).first()
 
 
-def _row(pair: CasePair, ids: Mapping[str, int]) -> FlipRow:
+def _cases(evaluation: Evaluation) -> dict[str, tuple[int, str]]:
+    """Id and first danmaku of each case of an evaluation's dataset, by key."""
+    cases = DatasetCase.objects.filter(version=evaluation.dataset_version_id)
+    rows = cases.values_list("key", "pk", "request__danmaku__0__text")
+    return {key: (pk, str(text or "")) for key, pk, text in rows}
+
+
+def _row(pair: CasePair, cases: Mapping[str, tuple[int, str]]) -> FlipRow:
+    case_id, text = cases[pair.key]
     return FlipRow(
-        case_id=ids[pair.key],
+        case_id=case_id,
         key=pair.key,
+        text=text,
         category=pair.category,
         split=pair.split,
         base=pair.base,

@@ -25,6 +25,11 @@ class Progress:
     is_running: bool
 
     @property
+    def is_complete(self) -> bool:
+        """Whether the scores are of everything that was to be measured."""
+        return not self.is_running and self.done >= self.total
+
+    @property
     def percent(self) -> int:
         """0-100."""
         return round(100 * self.done / self.total) if self.total else 0

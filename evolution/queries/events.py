@@ -15,6 +15,12 @@ def list_events(harness: Harness, page: str | int = 1, *, text: str = "") -> Pag
     return Paginator(events.order_by("-id"), PAGE_SIZE).get_page(page)
 
 
+def newest_event(harness: Harness) -> str:
+    """The id of the newest event, which tells whether anything changed; empty before the first."""
+    newest = Event.objects.filter(harness_id=harness.pk).order_by("-id").values_list("id", flat=True).first()
+    return str(newest or "")
+
+
 def recent_events(harness: Harness, limit: int = 8) -> list[Event]:
     """The newest events of a harness; the comings and goings of jobs are left to the audit trail."""
     events = Event.objects.filter(harness_id=harness.pk).exclude(target_kind__in=("job", "failurecase"))

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
-from evolution.models import DatasetCase, FailureCase, Harness, Proposal
+from evolution.models import CaseResult, DatasetCase, FailureCase, Harness, Proposal
 from evolution.states import ProposalState
 
 LIVE = (
@@ -19,12 +19,16 @@ LIVE = (
 
 @dataclass(frozen=True)
 class NamedCase:
-    """A case that a manifest names: a failure (with its page) or a dataset case (with its key only)."""
+    """A case that a manifest names: a failure (with its page) or a dataset case (with its key and newest result)."""
 
     pk: int
     title: str
     category: str
     is_failure: bool
+    # of a dataset case: its first danmaku, and its newest result
+    text: str = ""
+    evaluation_id: int | None = None
+    result_id: int | None = None
 
 
 def list_proposals(harness: Harness, state: str = "live") -> QuerySet[Proposal]:
@@ -56,6 +60,17 @@ def name_cases(harness: Harness, references: list[Any]) -> list[NamedCase]:
         found[case.pk] = NamedCase(case.pk, case.title, case.category, is_failure=True)
     if keys:
         known = DatasetCase.objects.filter(version__dataset__harness=harness, key__in=keys)
-        for pk, key, category in known.values_list("pk", "key", "category"):
-            found.setdefault(key, NamedCase(pk, key, category, is_failure=False))
+        results = _newest_results(harness, keys)
+        for pk, key, category, text in known.values_list(
+            "pk", "key", "category", "request__danmaku__0__text"
+        ):
+            named = NamedCase(pk, key, category, False, str(text or ""), *results.get(key, (None, None)))
+            found.setdefault(key, named)
     return [found[reference] for reference in references if reference in found]
+
+
+def _newest_results(harness: Harness, keys: list[str]) -> dict[str, tuple[int, int]]:
+    """Evaluation and id of the newest result of each dataset case."""
+    results = CaseResult.objects.filter(evaluation__harness=harness, case__key__in=keys, repeat=0)
+    rows = results.order_by("pk").values_list("case__key", "evaluation_id", "pk")
+    return {key: (evaluation_id, pk) for key, evaluation_id, pk in rows}

@@ -1,25 +1,90 @@
-"""What was live when, who made it so, and why."""
+"""What was live when, who made it so, and what was measured of it."""
+
+from dataclasses import dataclass
 
 from django.db.models import Avg, Q, QuerySet
 
-from evolution.models import Harness, Release
-from evolution.states import Split
+from evolution.loop.evaluation import ENDED
+from evolution.loop.lineage import find_unreleased_main
+from evolution.loop.repositories import open_repository
+from evolution.models import Evaluation, Harness, Release
+from evolution.states import EvaluationState, Split
+from harness_repo.errors import HarnessRepoError
 
 
-def list_releases(harness: Harness) -> QuerySet[Release]:
-    """Releases, newest first, with the mean scores (0-1) of their evaluations, guard cases left out."""
-    releases = Release.objects.filter(harness=harness)
-    outside_guard = ~Q(evaluation__results__case__split=Split.GUARD)
-    return (
-        releases.select_related("step", "evaluation", "dataset_version__dataset")
-        .annotate(
-            accuracy=Avg("evaluation__results__accuracy", filter=outside_guard),
-            effectiveness=Avg("evaluation__results__effectiveness", filter=outside_guard),
+@dataclass(frozen=True)
+class MeasuredRelease:
+    """A release with what was measured of it, if anything was."""
+
+    release: Release
+    # with `accuracy` and `effectiveness`, means on the 0-1 scale, guard cases left out
+    evaluation: Evaluation | None
+    # the release was made before it was measured
+    is_later: bool
+
+
+def list_releases(harness: Harness) -> list[MeasuredRelease]:
+    """Releases, newest first; one that is bound to no evaluation has the newest finished one of its commit."""
+    releases = list(Release.objects.filter(harness=harness).select_related("step").order_by("-number"))
+    later = _finished_by_commit(harness, [release.commit for release in releases])
+    bound = _with_scores(harness).in_bulk([release.evaluation_id or 0 for release in releases])
+    return [
+        MeasuredRelease(
+            release,
+            bound.get(release.evaluation_id or 0) or later.get(release.commit),
+            is_later=release.evaluation_id is None and release.commit in later,
         )
-        .order_by("-number")
+        for release in releases
+    ]
+
+
+def _finished_by_commit(harness: Harness, commits: list[str]) -> dict[str, Evaluation]:
+    """The newest finished evaluation of each commit."""
+    finished = _with_scores(harness).filter(commit__in=commits, state=EvaluationState.FINISHED)
+    return {evaluation.commit: evaluation for evaluation in finished.order_by("id")}
+
+
+def _with_scores(harness: Harness) -> QuerySet[Evaluation]:
+    outside_guard = ~Q(results__case__split=Split.GUARD)
+    return (
+        Evaluation.objects.filter(harness=harness)
+        .select_related("dataset_version__dataset")
+        .annotate(
+            accuracy=Avg("results__accuracy", filter=outside_guard),
+            effectiveness=Avg("results__effectiveness", filter=outside_guard),
+        )
     )
 
 
 def live_release(harness: Harness) -> Release | None:
     """The release that is live: the newest."""
     return Release.objects.filter(harness=harness).order_by("-number").first()
+
+
+def unreleased_main(harness: Harness) -> str:
+    """The commit of main when it is not the newest release, else empty; empty too when git can't be asked."""
+    try:
+        return find_unreleased_main(harness)
+    except HarnessRepoError:
+        return ""
+
+
+def live_evaluation(harness: Harness) -> Evaluation | None:
+    """What was measured of the live version: of its own commit, or of an older release that had the same files.
+
+    A roll back makes a commit of its own, which nobody measures: its files were measured as the older release.
+    """
+    releases = list(Release.objects.filter(harness=harness).select_related("evaluation").order_by("-number"))
+    if not releases:
+        return None
+    live = releases[0]
+    if found := _evaluation_of(live):
+        return found
+    repository = open_repository(harness)
+    same = (older for older in releases[1:] if not repository.changed_files(older.commit, live.commit))
+    return next(filter(None, map(_evaluation_of, same)), None)
+
+
+def _evaluation_of(release: Release) -> Evaluation | None:
+    measured = Evaluation.objects.filter(harness=release.harness_id, commit=release.commit, state__in=ENDED)
+    return release.evaluation or measured.order_by("-id").first()

@@ -1,13 +1,46 @@
-"""Evolution steps and what each decision rests on."""
+"""Evolution steps, what each decision rests on, and what stopping would bring."""
+
+from dataclasses import dataclass
 
 from django.db.models import Count, Prefetch, QuerySet
 
-from evolution.models import Harness, Proposal, Step
+from evolution.errors import LoopError
+from evolution.loop.promotion import advise, measured_versions
+from evolution.loop.repositories import open_repository
+from evolution.loop.steps import UNDECIDED
+from evolution.models import DatasetCase, Harness, Proposal, Step
+from harness_repo.errors import HarnessRepoError
+from harness_repo.repository import MAIN
+
+
+@dataclass(frozen=True)
+class StopForecast:
+    """The version that stopping now would leave live."""
+
+    commit: str
+    # None for the baseline
+    step_number: int | None
+    # main does not have its files yet
+    moves_main: bool
+
+
+@dataclass(frozen=True)
+class NamedGuard:
+    """A guard case that a verdict speaks of."""
+
+    case_id: int
+    key: str
+    # guard_broken, guard_unsteady or guard_failing
+    what: str
+
+
+GUARD_KINDS = ("guard_broken", "guard_unsteady", "guard_failing")
 
 
 def list_steps(harness: Harness) -> QuerySet[Step]:
     """Steps, newest first, with their proposals and verdicts."""
-    proposals = Proposal.objects.order_by("id").only("id", "title", "state", "step_id", "harness_id")
+    columns = ("id", "title", "state", "step_id", "harness_id", "diagnosis__cluster__number")
+    proposals = Proposal.objects.order_by("id").select_related("diagnosis__cluster").only(*columns)
     return (
         Step.objects.filter(harness=harness)
         .select_related("verdict", "base_evaluation", "candidate_evaluation")
@@ -21,3 +54,32 @@ def list_step_proposals(step: Step) -> list[Proposal]:
     """The proposals merged in a step, with their clusters."""
     proposals = step.proposals.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid")
     return list(proposals.order_by("id"))
+
+
+def undecided_step(harness: Harness) -> Step | None:
+    """The step that has to be decided before another can start."""
+    return harness.steps.filter(state__in=UNDECIDED).first()
+
+
+def foresee_stop(harness: Harness) -> StopForecast | None:
+    """What stopping now would select; None before anything is measured, or when git can't be asked."""
+    try:
+        selected = advise(harness).selected
+        moves = bool(open_repository(harness).changed_files(MAIN, selected))
+    except (LoopError, HarnessRepoError):
+        return None
+    numbers = {
+        evaluation.commit: step.number if step else None for evaluation, step in measured_versions(harness)
+    }
+    return StopForecast(selected, numbers.get(selected), moves)
+
+
+def list_guards(step: Step) -> list[NamedGuard]:
+    """The guard cases that the verdict speaks of, the broken ones first."""
+    if step.verdict is None or step.candidate_evaluation is None:
+        return []
+    figures = step.verdict.figures
+    kinds = {key: what for what in GUARD_KINDS for key in figures.get(what, [])}
+    cases = DatasetCase.objects.filter(version=step.candidate_evaluation.dataset_version_id, key__in=kinds)
+    found = [NamedGuard(pk, key, kinds[key]) for pk, key in cases.values_list("pk", "key")]
+    return sorted(found, key=lambda guard: (GUARD_KINDS.index(guard.what), guard.key))

@@ -28,7 +28,7 @@ ALLOWED: dict[type[TextChoices], str] = {
         "ready>evaluating ready>revised ready>rolled_back ready>stopped "
         "evaluating>evaluated evaluating>ready "
         "evaluated>promoted evaluated>revised evaluated>rolled_back evaluated>stopped "
-        "evaluated>evaluating evaluated>ready promoted>rolled_back"
+        "evaluated>evaluating evaluated>ready promoted>rolled_back rolled_back>promoted"
     ),
     states.EvaluationState: (
         "queued>running queued>finished queued>partial queued>cancelled "

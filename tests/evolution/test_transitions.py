@@ -7,7 +7,7 @@ from evolution.actors import Actor, NotAllowed, Role
 from evolution.errors import MoveRefused, StaleState
 from evolution.models import Cluster, Event, Harness
 from evolution.states import ClusterState, HarnessKind
-from evolution.transitions import move
+from evolution.transitions import change, move
 
 DEVELOPER = Actor("dev", Role.DEVELOPER)
 
@@ -39,6 +39,15 @@ def test_the_second_of_two_movers_loses(cluster: Cluster) -> None:
         move(stale, ClusterState.DIAGNOSED, DEVELOPER)
     assert Cluster.objects.get().state == ClusterState.IGNORED
     assert Event.objects.count() == 1
+
+
+def test_fields_are_changed_only_in_the_state_that_was_read(cluster: Cluster) -> None:
+    stale = Cluster.objects.get()
+    change(cluster, name="late or lost")
+    move(cluster, ClusterState.IGNORED, DEVELOPER)
+    with pytest.raises(StaleState):
+        change(stale, name="lost")
+    assert Cluster.objects.get().name == "late or lost"
 
 
 @pytest.mark.parametrize("sql", ["UPDATE evolution_event SET actor = 'x'", "DELETE FROM evolution_event"])

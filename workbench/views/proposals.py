@@ -16,8 +16,11 @@ from harness_repo.diffs import parse_diff
 from harness_repo.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.diff_view import FileView, view_diff
-from workbench.forms import FileForm, InstructionForm, first_error
+from workbench.forms import FileForm, InstructionForm, first_error, read_reason
 from workbench.rendering import refresh_when_done, render_page
+
+# The states in which a person may still change the files.
+UNDER_REVIEW = {ProposalState.DRAFTED, ProposalState.CONFIRMED}
 
 
 @require_safe
@@ -80,8 +83,8 @@ def confirm(request: Request, harness: str, pk: int) -> HttpResponse:
     """Confirm a proposal, so that a step can take it."""
     proposal = _get(request, harness, pk)
     with told(request, _("Confirmed. A step can be started with it.")):
-        reason = request.POST.get("reason", "").strip()
-        proposal_actions.confirm_proposal(actor_of(request), proposal, reason)
+        reason, reviewed = read_reason(request.POST), request.POST.get("reviewed", "")
+        proposal_actions.confirm_proposal(actor_of(request), proposal, reason, reviewed=reviewed)
     return redirect("proposal", harness, pk)
 
 
@@ -102,6 +105,9 @@ def amend(request: Request, harness: str, pk: int) -> HttpResponse:
 def edit(request: Request, harness: str, pk: int) -> HttpResponse:
     """Edit one file of a proposal by hand; a refused edit keeps what was typed."""
     proposal = _get(request, harness, pk)
+    if proposal.state not in UNDER_REVIEW:
+        messages.error(request, _("This proposal is no longer under review, so its files can't be edited."))
+        return redirect("proposal", harness, pk)
     if request.method == "POST":
         form = FileForm(request.POST)
         if not form.is_valid():
@@ -111,12 +117,20 @@ def edit(request: Request, harness: str, pk: int) -> HttpResponse:
         path, content = request.POST.get("path", ""), request.POST.get("content", "")
     else:
         path, content = request.GET.get("path", ""), None
-    repository = open_repository(proposal.harness)
-    files = repository.files(proposal.head_commit or proposal.base_commit)
+    files = _read_files(request, proposal)
+    if files is None:
+        return redirect("proposal", harness, pk)
     if content is None:
         content = files.get(path, b"").decode("utf-8", "replace")
     context = {"proposal": proposal, "path": path, "content": content, "paths": sorted(files)}
     return render_page(request, "proposal_edit.html", context, proposal.harness)
+
+
+def _read_files(request: Request, proposal: Proposal) -> dict[str, bytes] | None:
+    """The files that the proposal stands at; None, and a message, when git has them no longer."""
+    with told(request):
+        return open_repository(proposal.harness).files(proposal.head_commit or proposal.base_commit)
+    return None
 
 
 def _save_file(request: Request, proposal: Proposal, form: FileForm) -> bool:
@@ -134,5 +148,5 @@ def reject(request: Request, harness: str, pk: int) -> HttpResponse:
     """Reject a proposal for good, with a reason."""
     proposal = _get(request, harness, pk)
     with told(request, _("The proposal is rejected.")):
-        proposal_actions.reject_proposal(actor_of(request), proposal, request.POST.get("reason", "").strip())
+        proposal_actions.reject_proposal(actor_of(request), proposal, read_reason(request.POST))
     return redirect("proposal", harness, pk)

@@ -3,13 +3,14 @@
 import codecs
 import json
 from collections.abc import Callable, Iterator
+from itertools import count, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats import jsonl, tau_bench
-from evolution.adapters.formats.values import DECODER, RecordProblem, clean
+from evolution.adapters.formats.values import DECODER, RecordProblem, clean, escape
 from evolution.errors import BrokenInput
 from evolution.ports import Record, Rejected
 
@@ -33,14 +34,20 @@ Item = tuple[int, Any]
 
 def read_file(path: Path, fmt: str = "auto") -> Iterator[Record | Rejected]:
     """Read a file's records; raises BrokenInput when it can't be read at all."""
+    name = escape(str(path))
     try:
         data = path.read_bytes()
     except IsADirectoryError:
-        raise BrokenInput(_("%(name)s is a folder; name the files in it") % {"name": path}) from None
+        raise BrokenInput(_("%(name)s is a folder; name the files in it") % {"name": name}) from None
     except OSError as error:
-        what = {"name": path, "problem": error.strerror}
+        what = {"name": name, "problem": error.strerror}
         raise BrokenInput(_("%(name)s can't be opened: %(problem)s") % what) from None
-    return read_records(data, path.name, fmt)
+    return read_records(data, show_name(path), fmt)
+
+
+def show_name(path: Path) -> str:
+    """A file's name as people can read and PostgreSQL can store it: what is not UTF-8 in it is escaped."""
+    return escape(path.name)
 
 
 def read_records(data: bytes, name: str, fmt: str = "auto") -> Iterator[Record | Rejected]:
@@ -53,14 +60,21 @@ def read_records(data: bytes, name: str, fmt: str = "auto") -> Iterator[Record |
         raise BrokenInput(_("there is no format %(format)s; known are %(known)s") % what)
     items = list(_items(data, name))
     reader = _choose_reader(items, name, fmt)
-    return (_read_item(reader, item, Path(name).stem, line) for line, item in items)
+    stem = Path(name).stem
+    # Several records on a line are told apart by their number.
+    are_alone = len({line for line, _item in items}) == len(items)
+    numbers = repeat(0) if are_alone else count(1)
+    return (
+        _read_item(reader, item, stem, line, number)
+        for number, (line, item) in zip(numbers, items, strict=False)
+    )
 
 
-def _read_item(reader: Reader, item: Any, stem: str, line: int) -> Record | Rejected:
+def _read_item(reader: Reader, item: Any, stem: str, line: int, number: int) -> Record | Rejected:
     try:
         return reader.read(_checked(item), stem, line)
     except RecordProblem as problem:
-        return Rejected(line, str(problem))
+        return Rejected(line, str(problem), number)
 
 
 def _checked(item: Any) -> dict[str, Any]:
@@ -172,18 +186,18 @@ def _list_problem(text: str, position: int, name: str) -> str:
 
 
 def _line_items(data: bytes, name: str) -> Iterator[Item]:
-    """One object per line. When no line is one, the whole file may be; else it can't be read."""
+    """One object per line, unless the whole file is one object laid out over several."""
     items = [(number, _line_item(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    problems = [(number, item) for number, item in items if isinstance(item, RecordProblem)]
-    if len(problems) < len(items):
-        yield from items
+    if not isinstance(items[0][1], dict) and isinstance(whole := _line_item(data), dict):
+        yield items[0][0], whole
         return
-    whole = _line_item(data)
-    if isinstance(whole, RecordProblem):
+    problems = [(number, item) for number, item in items if isinstance(item, RecordProblem)]
+    # A lone number or text on a line is a piece of something else.
+    if problems and not any(isinstance(item, dict) for _number, item in items):
         number, problem = problems[0]
         text = _("%(name)s, line %(line)d: %(problem)s; expected a JSON list, or one JSON object per line")
         raise BrokenInput(text % {"name": name, "line": number, "problem": problem})
-    yield 1, whole
+    yield from items
 
 
 def _line_item(line: bytes) -> Any:

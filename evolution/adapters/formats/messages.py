@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from evolution.adapters.formats.values import DECODER, RecordProblem, clean
+from evolution.adapters.formats.values import DECODER, RecordProblem, clean, expect
 from harness_repo.runtime.trajectory import ToolCallRecord, Trajectory
 
 Message = dict[str, Any]
@@ -44,6 +44,7 @@ def split_request(messages: list[Message]) -> dict[str, Any]:
 def _check_message(message: Any, number: int) -> Message:
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise RecordProblem(_("message %(number)d is not an object with a role") % {"number": number})
+    expect(message, "tool_calls", list, [])
     checked = {**message, "content": _text(message.get("content"))}
     if message["role"] == "assistant" and isinstance(message.get("function_call"), dict):
         # The shape before tools: one call, no id.

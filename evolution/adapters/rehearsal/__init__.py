@@ -30,11 +30,15 @@ same request always brings the same reply. Its role is the model's name.
    Hooks cost none.
 
 `rehearsal-judge` loads the rubrics, then compares the reply with the material of its prompt (`judge`).
+Absolute promises that no tool, FAQ entry or room state makes are unsupported, listed or not (`promises`).
 `rehearsal-diagnoser` follows each case's findings to the part that let it happen (`causes`), and plans
 changes for the most frequent cause, and for further ones of two cases or more as long as they need no new
 file (`plans`, `skill_plans`). Without findings it goes by the tool calls: refused ones, changes of data,
-hand-overs (`conversations`). `rehearsal-editor` carries out the change sentences (`sentences`), or a
-reviewer's feedback (`editor`). Both write in the language of the harness's prompts (`wording`).
+hand-overs; cases that use no tool and no skill of the harness are another agent's, and nothing is changed
+for them (`conversations`). `rehearsal-editor` carries out the change sentences (`sentences`). On a
+reviewer's feedback it reads its draft back from the files (`redraft`), makes of it what is asked: other
+words, one file, a hook, shorter (`feedback`, `shortening`), and replaces its own lines (`editor`). Both
+write in the language of the harness's prompts (`wording`).
 
 Tokens and latency are estimates from the lengths (`model`); nothing sleeps.
 """

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from evolution.adapters.rehearsal import sentences
 from evolution.adapters.rehearsal.briefs import Brief, HarnessView
+from evolution.adapters.rehearsal.causes import best_tool
 from evolution.adapters.rehearsal.plans import Plan
 from evolution.adapters.rehearsal.reading import sections
-from evolution.adapters.rehearsal.text import words
+from evolution.adapters.rehearsal.text import clip, words
 from evolution.adapters.rehearsal.wording import say
 
 # Tools that change something, by the first word of their name.
@@ -22,7 +23,11 @@ WRITES = re.compile(
 HANDS_OVER = re.compile(r"transfer|escalate|human|转人工")
 # This many refused calls in one conversation are no accident.
 REFUSED = 2
-ORDER = ("errors", "writes", "transfer", "idle", "symptom")
+ORDER = ("errors", "writes", "transfer", "idle", "symptom", "foreign")
+# How many of the tools that the harness does not have are named.
+MOST_TOOLS = 2
+MAX_QUOTED = 120
+MAX_NAME = 80
 # Word endings are ignored from this length on: cancelled, cancellation, cancel.
 STEM = 5
 
@@ -35,20 +40,25 @@ class Conduct:
     tool: str = ""
 
 
-def common_conduct(cases: Sequence[Brief]) -> tuple[Conduct, list[Brief]]:
+def common_conduct(cases: Sequence[Brief], view: HarnessView) -> tuple[Conduct, list[Brief]]:
     """What most of the cases have in common, and those that have it."""
-    seen = [(conduct_of(case), case) for case in cases]
+    seen = [(conduct_of(case, view), case) for case in cases]
     votes = Counter(conduct for conduct, _ in seen)
     ranked = sorted(votes, key=lambda conduct: (-votes[conduct], ORDER.index(conduct.kind), conduct.tool))
     best = ranked[0] if ranked else Conduct("symptom")
     return best, [case for conduct, case in seen if conduct == best]
 
 
-def conduct_of(case: Brief) -> Conduct:
-    """The most telling thing that the agent did: was refused again and again, handed over, changed data, or nothing."""
+def conduct_of(case: Brief, view: HarnessView) -> Conduct:
+    """The most telling thing that the agent did: was refused again and again, handed over, changed data, or nothing.
+
+    `foreign` when another agent did it.
+    """
+    if is_foreign(case, view):
+        return Conduct("foreign")
     calls = case.calls()
     if not calls:
-        return Conduct("symptom")
+        return Conduct("symptom", best_tool(case, view, case.symptom) or "")
     refused = Counter(str(call.get("name")) for call in calls if call.get("error"))
     if refused and max(refused.values()) >= REFUSED:
         return Conduct("errors", max(sorted(refused), key=lambda name: refused[name]))
@@ -60,34 +70,79 @@ def conduct_of(case: Brief) -> Conduct:
     return Conduct("writes", written[-1]) if written else Conduct("idle")
 
 
+def is_foreign(case: Brief, view: HarnessView) -> bool:
+    """Whether the case has nothing to do with the tools and skills of the harness."""
+    known = view.harness.tools
+    if not known:
+        return False
+    if not case.trajectory:
+        return best_tool(case, view, case.symptom) is None
+    used = {str(call.get("name")) for call in case.calls()}
+    ended_well = case.trajectory.get("status", "ok") == "ok"
+    return ended_well and not used & known.keys() and not set(case.skills()) & view.harness.skills.keys()
+
+
 def plan_for_conduct(conduct: Conduct, cases: Sequence[Brief], view: HarnessView) -> Plan:
     """A rule for what the agents did; less certain than one that rests on a judge's findings."""
     zh, path = view.chinese, view.rules_path()
+    if conduct.kind == "foreign":
+        return _plan_for_foreign(cases, view)
     values = {
         "tool": conduct.tool,
         "count": len(cases),
         "policy": _policy_on(conduct.tool, view),
         "error": _refusal(conduct.tool, cases),
-        "symptom": " ".join(next((case.symptom for case in cases if case.symptom), "").split())[:120],
+        # For the hypothesis only: in a rule the words of a check mean nothing to a model.
+        "symptom": clip(next((case.symptom for case in cases if case.symptom), ""), MAX_QUOTED),
+        "subject": view.subject(conduct.tool),
     }
-    rule = say(f"{conduct.kind}.rule", chinese=zh, **values)
+    rule = "symptom.rule_any" if conduct == Conduct("symptom") else f"{conduct.kind}.rule"
     return Plan(
         "prompt",
         path,
         say(f"{conduct.kind}.hypothesis", chinese=zh, **values),
         say(f"{conduct.kind}.refuted", chinese=zh, **values),
-        [sentences.add_rule(path, rule, chinese=zh)],
+        [sentences.add_rule(path, say(rule, chinese=zh, **values), chinese=zh)],
         wrong_turn=_usual_turn(conduct.tool, cases),
         certainty=0.6,
     )
 
 
+def _plan_for_foreign(cases: Sequence[Brief], view: HarnessView) -> Plan:
+    """Nothing to change: no version of this harness made these cases."""
+    zh, tools = view.chinese, _foreign_tools(cases, view)
+    named = ("、" if zh else ", ").join(f"`{tool}`" for tool in tools)
+    key = "foreign.hypothesis" if tools else "foreign.hypothesis_idle"
+    return Plan(
+        "knowledge",
+        "",
+        say(key, chinese=zh, count=len(cases), tools=named),
+        say("foreign.refuted", chinese=zh),
+        certainty=0.3,
+    )
+
+
+def _foreign_tools(cases: Sequence[Brief], view: HarnessView) -> list[str]:
+    """The tools that most cases call and the harness does not have."""
+    called = Counter(name for case in cases for name in {str(call.get("name")) for call in case.calls()})
+    unknown = [name for name in called if name not in view.harness.tools]
+    return sorted(unknown, key=lambda name: (-called[name], name))[:MOST_TOOLS]
+
+
 def name_conduct(conduct: Conduct, cases: Sequence[Brief], view: HarnessView) -> str:
-    """A name for a cluster of such cases."""
-    if conduct.kind == "symptom":
+    """A name for a cluster of such cases, of whole words."""
+    zh = view.chinese
+    if conduct.kind == "foreign":
+        tools = [tool.replace("_", " ") for tool in _foreign_tools(cases, view)]
+        about = ", ".join(tools) or clip(" ".join(case.danmaku() for case in cases[:1]), 40)
+        return clip(say("foreign.name", chinese=zh, about=about or "?"), MAX_NAME)
+    if conduct == Conduct("symptom"):
         symptom = next((case.symptom for case in cases if case.symptom), "")
-        return " ".join(symptom.split())[:60] or say("symptom.unknown", chinese=view.chinese)
-    return say(f"{conduct.kind}.name", chinese=view.chinese, tool=conduct.tool)[:80]
+        return clip(symptom, 60) or say("symptom.unknown", chinese=zh)
+    return clip(
+        say(f"{conduct.kind}.name", chinese=zh, tool=conduct.tool, subject=view.subject(conduct.tool)),
+        MAX_NAME,
+    )
 
 
 def quote_conduct(conduct: Conduct, case: Brief) -> tuple[int, str]:
@@ -125,7 +180,7 @@ def _refusal(tool: str, cases: Sequence[Brief]) -> str:
         for call in case.calls()
         if call.get("name") == tool and call.get("error")
     ]
-    return next((text[:120] for text in results if isinstance(text, str)), "")
+    return next((clip(text, MAX_QUOTED) for text in results if isinstance(text, str)), "")
 
 
 def _usual_turn(tool: str, cases: Sequence[Brief]) -> int | None:

@@ -80,7 +80,7 @@ def diagnose(cases: Sequence[Brief], view: HarnessView) -> dict[str, Any]:
 
 def _diagnose_conduct(cases: Sequence[Brief], view: HarnessView) -> dict[str, Any]:
     """No judge found anything: what the agents did is all there is to go by."""
-    conduct, alike = common_conduct(cases)
+    conduct, alike = common_conduct(cases, view)
     name = name_conduct(conduct, alike, view)
     return {
         "cluster_name": name,

@@ -3,61 +3,98 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from evolution.adapters.rehearsal import sentences
 from evolution.adapters.rehearsal.briefs import HarnessView
-from evolution.adapters.rehearsal.phrases import free_path
+from evolution.adapters.rehearsal.feedback import Wish, heed
 from evolution.adapters.rehearsal.policy import Turn
-from evolution.adapters.rehearsal.rules import NEGATION
+from evolution.adapters.rehearsal.redraft import read_draft, replacing
 from evolution.adapters.rehearsal.sentences import Change
+from evolution.adapters.rehearsal.text import clip
 from evolution.adapters.rehearsal.wording import listed, say
+from evolution.prompts.draft import FileEdit, apply_edits
 from evolution.prompts.fences import read_fenced
 from harness_repo.runtime.chat import ChatRequest
 from harness_repo.skills import Skill
 
 MAX_DESCRIPTION = 1024
-USE_HOOK = re.compile(r"钩子|\bhooks?\b", re.IGNORECASE)
-SHORTER = re.compile(r"精简|简短|短一点|太长|缩短|shorter|too long|concise", re.IGNORECASE)
-EXAMPLES = re.compile(
-    r"[，,]?\s*(?:例如|比如|for example)\s*(?:「[^」]*」|\"[^\"]*\"(?:, )?)+", re.IGNORECASE
-)
 
 
 def answer_as_editor(request: ChatRequest) -> Turn:
     """The draft of an edit for the diagnosis that the prompt shows, as JSON."""
     blocks = read_fenced("\n\n".join(str(message.get("content") or "") for message in request.messages))
     diagnosis = blocks.get("diagnosis")
-    view = HarnessView.of(blocks.get("files"))
-    feedback = str(blocks.get("feedback") or "")
-    return Turn(
-        json.dumps(
-            draft(diagnosis if isinstance(diagnosis, dict) else {}, view, feedback), ensure_ascii=False
-        )
+    output = draft(
+        diagnosis if isinstance(diagnosis, dict) else {},
+        Drafting.of(blocks.get("files"), blocks.get("original")),
+        str(blocks.get("feedback") or ""),
     )
+    return Turn(json.dumps(output, ensure_ascii=False))
 
 
-def draft(diagnosis: dict[str, Any], view: HarnessView, feedback: str = "") -> dict[str, Any]:
-    """A DraftOutput as a dict, in the language of the harness."""
-    zh = view.chinese
-    told = [str(text) for text in diagnosis.get("changes") or []] or [str(diagnosis.get("hypothesis", ""))]
-    changes = [sentences.read_change(text, view.rules_path()) for text in told]
-    changes = _heed(feedback, changes, view) if feedback else changes
+@dataclass(frozen=True)
+class Drafting:
+    """The harness without the draft, and with it; the same for a first draft. `touched` are the draft's files."""
+
+    base: HarnessView
+    now: HarnessView
+    touched: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, files: Any, original: Any = None) -> "Drafting":
+        """Read the blocks of the prompt."""
+        now = HarnessView.of(files)
+        before = original if isinstance(original, dict) else {}
+        base = {**now.files, **before}
+        return cls(
+            HarnessView.of({path: text for path, text in base.items() if text is not None}),
+            now,
+            tuple(before),
+        )
+
+    def changes(self, told: Sequence[Change]) -> list[Change]:
+        """What is drafted: as told at first, then what the files say, those of the first path told first."""
+        if not self.touched:
+            return list(told)
+        order = list(dict.fromkeys(change.path for change in told))
+        paths = sorted(self.touched, key=lambda path: order.index(path) if path in order else len(order))
+        return read_draft(self.base, self.now, paths)
+
+    def edits(self, changes: Sequence[Change], drafted: Sequence[Change]) -> list[dict[str, str]]:
+        """The edits that carry the changes out, in place of what was `drafted`."""
+        edits = _edits(changes, self.base)
+        if not self.touched:
+            return edits
+        wanted = {**self.base.files, **_applied(edits, self.base)}
+        dropped = {change.path for change in drafted} - {change.path for change in changes}
+        before = {**self.base.files, **_applied(_edits(drafted, self.base), self.base)}
+        # What people have put there by hand, in forms that are not known here, is left to them.
+        others = [p for p in self.touched if before.get(p) != self.now.files.get(p) and p not in dropped]
+        paths = [*(change.path for change in changes), *self.touched]
+        return replacing(wanted, self.now.files, [path for path in paths if path not in others])
+
+
+def draft(diagnosis: dict[str, Any], drafting: Drafting, feedback: str = "") -> dict[str, Any]:
+    """A DraftOutput as a dict, in the language of the harness; without edits when there is nothing to change."""
+    view, zh = drafting.base, drafting.base.chinese
+    told = [
+        sentences.read_change(str(text), view.rules_path()) for text in diagnosis.get("changes") or [] if text
+    ]
+    drafted = drafting.changes(told)
+    changes = drafted
+    if feedback:
+        changes = heed(Wish(feedback, view, str(diagnosis.get("path") or "")), drafted)
     evidence = [entry for entry in diagnosis.get("evidence") or [] if isinstance(entry, dict)]
     cases = ("、" if zh else ", ").join(str(entry.get("case", "")) for entry in evidence)
     return {
         "title": _title(changes, chinese=zh),
         "slug": _slug(changes),
-        "summary": say(
-            "draft.summary",
-            chinese=zh,
-            hypothesis=str(diagnosis.get("hypothesis", "")),
-            changes=("；" if zh else "; ").join(_in_words(change, chinese=zh) for change in changes),
-        ),
-        "edits": _edits(changes, view),
+        "summary": _summary(str(diagnosis.get("hypothesis", "")), changes, chinese=zh),
+        "edits": drafting.edits(changes, drafted),
         "expected_effect": say(
             "draft.effect",
             chinese=zh,
@@ -68,60 +105,18 @@ def draft(diagnosis: dict[str, Any], view: HarnessView, feedback: str = "") -> d
     }
 
 
-def _heed(feedback: str, changes: Sequence[Change], view: HarnessView) -> list[Change]:
-    """The changes as the reviewer wants them."""
-    wanted = list(changes)
-    phrases = sentences.quoted(feedback)
-    if phrases:
-        wanted = _with_words(wanted, phrases)
-    if USE_HOOK.search(feedback):
-        wanted = _as_hook(wanted, view)
-    if SHORTER.search(feedback):
-        wanted = [_shorter(change) for change in wanted[:1] if change.what == "rule"] or list(
-            map(_shorter, wanted)
-        )
-    if wanted == list(changes):
-        wanted = [*wanted, Change("rule", view.rules_path(), " ".join(feedback.split())[:120])]
-    return wanted
+def _summary(hypothesis: str, changes: Sequence[Change], *, chinese: bool) -> str:
+    if not changes:
+        return say("draft.nothing_because", chinese=chinese, hypothesis=hypothesis)
+    told = ("；" if chinese else "; ").join(_in_words(change, chinese=chinese) for change in changes)
+    return say("draft.summary", chinese=chinese, hypothesis=hypothesis, changes=told)
 
 
-def _with_words(changes: Sequence[Change], phrases: Sequence[str]) -> list[Change]:
-    """The reviewer's phrases: instead of drafted rules, in a hook as patterns, in a skill as lines of their own."""
-    rules = [change for change in changes if change.what == "rule"]
-    if rules:
-        kept = [change for change in changes if change.what != "rule"]
-        return [*kept, *(Change("rule", rules[0].path, phrase) for phrase in phrases)]
-    if changes[0].what == "hook":
-        return [replace(changes[0], text="".join(f"「{phrase}」" for phrase in phrases))]
-    extra = [
-        Change(sentences.CAUTION if NEGATION.search(phrase) else sentences.STATE, changes[0].path, phrase)
-        for phrase in phrases
-    ]
-    return [*changes, *extra]
-
-
-def _as_hook(changes: Sequence[Change], view: HarnessView) -> list[Change]:
-    """One hook with the claims that the rules and cautions quote, in their place."""
-    turned = [change for change in changes if change.what in {"rule", "hook", sentences.CAUTION}]
-    claims = [claim for change in turned for claim in sentences.quoted(change.text) or [_bare(change.text)]]
-    kept = [change for change in changes if change not in turned]
-    path = free_path(view, "hooks/forbid_{}.yaml", "claims")
-    return (
-        [*kept, Change("hook", path, "".join(f"「{claim}」" for claim in claims))]
-        if claims
-        else list(changes)
-    )
-
-
-def _bare(rule: str) -> str:
-    return re.sub(r"^(?:不要|不得|禁止|不许|不能)(?:对观众)?说?", "", rule).strip("。. ")
-
-
-def _shorter(change: Change) -> Change:
-    text = EXAMPLES.sub("", change.text)
-    return replace(
-        change, text=text if text != change.text else re.split(r"(?<=[，,。；;])", text)[0].rstrip("，,；;")
-    )
+def _applied(edits: Sequence[dict[str, str]], view: HarnessView) -> dict[str, str]:
+    """Path -> new text, of edits of the editor's own."""
+    files = {path: text.encode() for path, text in view.files.items()}
+    changed = apply_edits(files, [FileEdit.model_validate(edit) for edit in edits])
+    return {path: data.decode() for path, data in changed.items() if data is not None}
 
 
 def _edits(changes: Sequence[Change], view: HarnessView) -> list[dict[str, str]]:
@@ -232,6 +227,8 @@ def _edit(path: str, action: str, content: str) -> dict[str, str]:
 
 
 def _title(changes: Sequence[Change], *, chinese: bool) -> str:
+    if not changes:
+        return say("draft.nothing", chinese=chinese)
     first = changes[0]
     name = first.path.split("/")[-2] if first.path.endswith("SKILL.md") else first.path
     if first.what in {"rule", "hook", "skill"}:
@@ -241,6 +238,8 @@ def _title(changes: Sequence[Change], *, chinese: bool) -> str:
 
 
 def _slug(changes: Sequence[Change]) -> str:
+    if not changes:
+        return "nothing"
     first = changes[0]
     name = (
         first.path.split("/")[-2]
@@ -252,4 +251,5 @@ def _slug(changes: Sequence[Change]) -> str:
 
 
 def _in_words(change: Change, *, chinese: bool) -> str:
-    return f"{change.path}（{change.text[:40]}）" if chinese else f"{change.path} ({change.text[:80]})"
+    text = clip(change.text, 40 if chinese else 80)
+    return f"{change.path}（{text}）" if chinese else f"{change.path} ({text})"

@@ -118,7 +118,7 @@ TOPICS = (
     ),
     Topic(
         "efficacy",
-        ("spec.suits", "spec.ingredients", "talk.greet"),
+        ("spec.suits", "spec.ingredients"),
         ("绝对不过敏", "百分百有效", "绝对安全"),
         ("it is 100% effective", "it is completely safe"),
     ),

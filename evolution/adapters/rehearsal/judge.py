@@ -2,12 +2,12 @@
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evolution.adapters.rehearsal.policy import Turn
+from evolution.adapters.rehearsal.promises import absolute_promises, claims, squeeze
 from evolution.adapters.rehearsal.reading import LOAD_SKILL, items, read_situation, sections
 from evolution.adapters.rehearsal.rules import QUOTED
 from evolution.adapters.rehearsal.text import NUMBER, is_chinese, shared
@@ -15,8 +15,6 @@ from harness_repo.runtime.chat import ChatRequest, ToolCall
 
 DATA = re.compile(r'<data name="(\w+)">\s*(.*?)\s*</data>', re.DOTALL)
 ABSOLUTE = re.compile(r"绝对化|absolute", re.IGNORECASE)
-# A promise that is denied is none: 不能保证明天就能到.
-DENIED = re.compile(r"(?:不|没|无法|别|并非|not|n't|never|cannot)[^，。,.]{0,6}$", re.IGNORECASE)
 LINK_NUMBER = re.compile(r"\d+\s*号(?:链接)?|链接\s*\d+|\blinks?\s*#?\d+|#\d+", re.IGNORECASE)
 
 
@@ -47,6 +45,10 @@ class Material:
     def sources(self) -> str:
         """All that a claim may rest on, as one text: tool results, room, products, FAQ, danmaku."""
         return _plain([self.evidence, self.case.get("context"), self.case.get("request")])
+
+    def shop_sources(self) -> str:
+        """The same without what the viewers say: that viewers ask for a promise does not make it true."""
+        return _plain([self.evidence, self.case.get("context")])
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,9 @@ def read_material(messages: Sequence[dict[str, Any]], rubrics: Any) -> Material:
 
 def score(material: Material) -> dict[str, Any]:
     """The scores with reasons and findings, in the shape of the judge harness's reply_schema."""
-    wrong = [*_forbidden_claims(material), *_unsupported(material)]
+    forbidden = list(_forbidden_claims(material))
+    known = {finding.text for finding in forbidden}
+    wrong = [*forbidden, *(finding for finding in _unsupported(material) if finding.text not in known)]
     missing = list(_missing_facts(material))
     capping = [*_wrong_language(material), *_unanswered(material)]
     return {
@@ -106,27 +110,27 @@ def score(material: Material) -> dict[str, Any]:
 
 def _forbidden_claims(material: Material) -> Iterator[Finding]:
     for claim in material.forbidden:
-        said = next((text for text in claim.get("match", []) if _claims(material.reply, str(text))), None)
+        said = next((text for text in claim.get("match", []) if claims(material.reply, str(text))), None)
         if said is not None:
             yield Finding("forbidden_claim", _quoted_clause(material.reply, str(said)))
 
 
 def _unsupported(material: Material) -> Iterator[Finding]:
+    """Clauses with a number or an absolute promise that nothing bears out, each once."""
     sources = material.sources()
     known = set(NUMBER.findall(sources))
-    for number in dict.fromkeys(NUMBER.findall(LINK_NUMBER.sub(" ", material.reply))):
-        if number not in known:
-            yield Finding("unsupported_claim", _quoted_clause(material.reply, number))
-    for phrase in material.absolute:
-        if _claims(material.reply, phrase) and phrase not in sources:
-            yield Finding("unsupported_claim", _quoted_clause(material.reply, phrase))
+    numbers = [n for n in NUMBER.findall(LINK_NUMBER.sub(" ", material.reply)) if n not in known]
+    named = [p for p in material.absolute if claims(material.reply, p) and p not in sources]
+    said = [*numbers, *named, *absolute_promises(material.reply, material.shop_sources())]
+    for clause in dict.fromkeys(_quoted_clause(material.reply, text) for text in said):
+        yield Finding("unsupported_claim", clause)
 
 
 def _missing_facts(material: Material) -> Iterator[Finding]:
-    reply = _squeezed(material.reply)
+    reply = squeeze(material.reply)
     for fact in material.facts:
         if not any(
-            _stated(reply, _squeezed(str(text))) for text in fact.get("accept") or [fact.get("fact", "")]
+            _stated(reply, squeeze(str(text))) for text in fact.get("accept") or [fact.get("fact", "")]
         ):
             yield Finding("missing_fact", str(fact.get("fact", "")))
 
@@ -145,9 +149,9 @@ def _unanswered(material: Material) -> Iterator[Finding]:
     texts = material.danmaku()
     if len(texts) < 2:
         return
-    reply = _squeezed(material.reply)
+    reply = squeeze(material.reply)
     stated = [
-        f for f in material.facts if any(_stated(reply, _squeezed(str(a))) for a in f.get("accept") or [])
+        f for f in material.facts if any(_stated(reply, squeeze(str(a))) for a in f.get("accept") or [])
     ]
     owners = [_owner(fact, texts) for fact in material.facts]
     for i, text in enumerate(texts):
@@ -216,17 +220,6 @@ def _lack(finding: Finding, *, english: bool) -> str:
     return (en if english else zh)[finding.kind].format(finding.text)
 
 
-def _claims(reply: str, phrase: str) -> bool:
-    """Whether the reply says the phrase without denying it."""
-    said, wanted = _squeezed(reply), _squeezed(phrase)
-    at = said.find(wanted)
-    while wanted and at >= 0:
-        if not DENIED.search(said[:at]):
-            return True
-        at = said.find(wanted, at + 1)
-    return False
-
-
 def _stated(reply: str, wanted: str) -> bool:
     """Whether the squeezed reply has the squeezed text; a number must stand alone: 8 is not in 89."""
     if not wanted:
@@ -239,13 +232,8 @@ def _stated(reply: str, wanted: str) -> bool:
 def _quoted_clause(reply: str, said: str) -> str:
     """The clause of the reply that says it, as the reply has it; the whole reply if it runs over clauses."""
     clauses = re.split(r"[，。！？；,!?;]", reply)
-    found = next((clause for clause in clauses if _squeezed(said) in _squeezed(clause)), reply)
+    found = next((clause for clause in clauses if squeeze(said) in squeeze(clause)), reply)
     return found.strip()
-
-
-def _squeezed(text: str) -> str:
-    """The text as it is compared: NFKC, casefold, no white space."""
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _first_words(reply: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evolution.adapters.rehearsal.briefs import Brief, HarnessView, texts_of, values_as_text
 from evolution.adapters.rehearsal.lexicon import meanings, mentioned
-from evolution.adapters.rehearsal.text import bigrams, shared, words
+from evolution.adapters.rehearsal.text import bigrams, clip, shared, words
 
 MAX_CLAIMS = 6
 MAX_PHRASES = 8
@@ -88,7 +88,8 @@ def free_path(view: HarnessView, pattern: str, stem: str) -> str:
 
 def _first_clause(text: str) -> str:
     clauses = [clause.strip() for clause in re.split(r"[，。！？,!?]|\s+(?=[\u4e00-\u9fff])", text)]
-    return next((clause for clause in clauses if clause), "")[:MAX_PHRASE]
+    first = next((clause for clause in clauses if clause), "")
+    return clip(first, MAX_PHRASE).rstrip("…")
 
 
 def _closest_field(fact: str, results: dict[str, object]) -> str | None:

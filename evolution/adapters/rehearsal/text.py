@@ -14,6 +14,8 @@ WORD = re.compile(r"[a-z][a-z']+")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 SENTENCE_END = re.compile(r"(?<=[。！？!?；;])|(?<=\.)\s+")
 
+BRACKETS = {"「": "」", "（": "）", "(": ")", "“": "”", "『": "』", "[": "]"}
+
 # A single character says little in Chinese; it only breaks ties between bigrams.
 UNIGRAM_WEIGHT = 0.05
 
@@ -77,6 +79,30 @@ def is_about(condition: str, text: str) -> bool:
 def digest(text: str, limit: int) -> int:
     """A number in [0, limit) that depends on the text only: the model's coin."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") % limit
+
+
+def clip(text: str, limit: int) -> str:
+    """The text as one line; a longer one up to a clause or word, before any bracket left open, and an ellipsis."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    head = line[:limit]
+    while (start := _open_bracket(head)) is not None:
+        head = head[:start]
+    if line[len(head) : len(head) + 1].isascii() and " " in head.strip():
+        head = head.rsplit(" ", 1)[0]
+    return head.rstrip(" ，、；：,;:") + "…" if head.strip() else "…"
+
+
+def _open_bracket(text: str) -> int | None:
+    """Where the last bracket that is not closed stands."""
+    stack: list[int] = []
+    for i, character in enumerate(text):
+        if character in BRACKETS:
+            stack.append(i)
+        elif stack and character == BRACKETS[text[stack[-1]]]:
+            stack.pop()
+    return stack[-1] if stack else None
 
 
 def sentences(text: str) -> list[str]:

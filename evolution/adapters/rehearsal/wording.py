@@ -206,13 +206,31 @@ TEXTS: dict[str, tuple[str, str]] = {
         "No judge's findings and no tool calls come with these cases; all there is to go by is the symptom: {symptom}",
     ),
     "symptom.rule": (
-        "出现这种情况要先核对再回答：{symptom}",
-        "Check before answering, so that this does not happen: {symptom}",
+        "观众问{subject}时先调用 `{tool}` 核对，没有查到就说「这个我帮你核实一下」，不要凭印象回答。",
+        'When asked about {subject}, call `{tool}` first; when it has no answer, say "let me check that".',
     ),
+    "symptom.rule_any": (
+        "回答之前把每个说法和查到的内容对照，对不上的不要说。",
+        "Before answering, compare each statement with what was looked up, and leave out what does not agree.",
+    ),
+    "symptom.name": ("{subject}：现象不明", "{subject}: failures without findings"),
     "symptom.refuted": (
         "如果这些案例的首个错误步骤各不相同，它们就没有同一个原因。",
         "It is wrong if the first wrong step is a different one in each case.",
     ),
+    "foreign.hypothesis": (
+        "这 {count} 个案例看来出自别的智能体：调用的 {tools} 不是这个 harness 的工具，也没有加载它的技能，改它修不好。",
+        "These {count} cases seem to be another agent's: they call {tools}, which this harness does not have.",
+    ),
+    "foreign.hypothesis_idle": (
+        "这 {count} 个案例看来出自别的智能体：没有用到这个 harness 的工具和技能，改它修不好。",
+        "These {count} cases seem to be another agent's: they use no tool and no skill of this harness.",
+    ),
+    "foreign.refuted": (
+        "如果这些案例是这个 harness 的某个版本产生的，这个判断就不成立。",
+        "It is wrong if some version of this harness produced these cases.",
+    ),
+    "foreign.name": ("别的智能体的案例：{about}", "Cases of another agent: {about}"),
     "symptom.unknown": ("原因不明的失败", "Failures of unknown cause"),
     "the_policy": ("相关规定", "the policy"),
     "section": ("「{name}」一节", 'the section "{name}"'),
@@ -231,6 +249,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "script": ("话术里没有合适的一句", "no fitting line to say"),
     "missing": ("没有说到观众要的信息", "what was asked for is not stated"),
     "draft.summary": ("{hypothesis} 改动：{changes}", "{hypothesis} Changes: {changes}"),
+    "draft.nothing": ("没有要改的", "Nothing to change"),
+    "draft.nothing_because": ("{hypothesis} harness 里没有要改的。", "{hypothesis} There is nothing to change here."),
     "draft.effect": (
         "「{cluster}」应当修好，先看 {cases}。",
         'The cases of "{cluster}" should pass, first of all {cases}.',

@@ -2,8 +2,8 @@ import pytest
 
 from evolution.actions.diagnosis import accept_diagnosis, amend_diagnosis, reject_diagnosis, start_diagnosis
 from evolution.errors import LoopError
-from evolution.models import Diagnosis, Event, Harness
-from evolution.states import ClusterState, DiagnosisState
+from evolution.models import Diagnosis, Event, Harness, Proposal, Step
+from evolution.states import ClusterState, DiagnosisState, ProposalState
 from tests.evolution.intake import make_cluster
 from tests.evolution.measured import DEV
 
@@ -44,6 +44,22 @@ def test_accepting_and_rejecting_can_be_repeated(diagnosis: Diagnosis) -> None:
     assert Event.objects.count() == 2
     with pytest.raises(LoopError, match="rejected"):
         amend_diagnosis(DEV, diagnosis, hypothesis="new")
+
+
+def test_rejecting_needs_a_reason(diagnosis: Diagnosis) -> None:
+    with pytest.raises(LoopError, match="say why"):
+        reject_diagnosis(DEV, diagnosis, " ")
+    assert Diagnosis.objects.get().state == DiagnosisState.OPEN
+
+
+def test_diagnosis_behind_a_step_is_not_rejected(diagnosis: Diagnosis) -> None:
+    step = Step.objects.create(harness=diagnosis.harness, number=1, branch="step/1")
+    Proposal.objects.create(
+        harness=diagnosis.harness, diagnosis=diagnosis, step=step, state=ProposalState.IN_STEP
+    )
+    with pytest.raises(LoopError, match="take it out of the step"):
+        reject_diagnosis(DEV, diagnosis, "wrong")
+    assert Diagnosis.objects.get().state == DiagnosisState.OPEN
 
 
 def test_one_diagnosis_of_a_cluster_at_a_time(diagnosis: Diagnosis) -> None:

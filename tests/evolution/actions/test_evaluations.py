@@ -6,8 +6,8 @@ from evolution.actions import evaluations
 from evolution.actors import NotAllowed
 from evolution.loop.evaluation import ENDED
 from evolution.models import Evaluation
-from evolution.states import EvaluationState
-from tests.evolution.measured import DEV, VIEWER, make_harness, make_version
+from evolution.states import EvaluationState, StepState
+from tests.evolution.measured import DEV, VIEWER, make_harness, make_measured_step, make_version, teach
 
 pytestmark = pytest.mark.django_db
 
@@ -51,6 +51,20 @@ def test_cancel_keeps_the_evaluation() -> None:
     evaluations.cancel_evaluation(DEV, evaluation)
     evaluation.refresh_from_db()
     assert evaluation.state == EvaluationState.CANCELLED
+
+
+def test_step_waits_for_an_evaluation_that_is_resumed_and_is_ready_when_that_is_cancelled() -> None:
+    step = make_measured_step(teach(1, 2, 3))
+    evaluation = step.candidate_evaluation
+    assert evaluation is not None
+    Evaluation.objects.filter(pk=evaluation.pk).update(state=EvaluationState.PARTIAL)
+    evaluation.refresh_from_db()
+    evaluations.resume_evaluation(DEV, evaluation, enqueue=False)
+    step.refresh_from_db()
+    assert (step.state, step.verdict) == (StepState.EVALUATING, None)
+    evaluations.cancel_evaluation(DEV, evaluation)
+    step.refresh_from_db()
+    assert step.state == StepState.READY
 
 
 def test_viewer_may_do_none_of_it() -> None:

@@ -13,12 +13,14 @@ from evolution.actors import NotAllowed
 from evolution.errors import LoopError, MoveRefused, StaleState
 from evolution.loop.edits import EditRefused
 from evolution.loop.repositories import open_repository
+from evolution.loop.steps import merge_step
 from evolution.models import Cluster, Event, Job, Proposal
 from evolution.states import ClusterState, ProposalState
 from harness_repo.objects import Author
 from tests.evolution.intake import SKILL
 from tests.evolution.loop.test_proposals import draft, make_diagnosis
 from tests.evolution.measured import ANNA, DEV, VIEWER
+from tests.evolution.racing import run_at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -126,6 +128,66 @@ def test_amending_asks_the_editor_again(proposal: Proposal) -> None:
     assert proposal.feedback[0]["text"] == "短一点"
     with pytest.raises(LoopError):
         amend_proposal(DEV, proposal, " ")
+
+
+def test_second_instruction_while_the_editor_drafts_is_refused(proposal: Proposal) -> None:
+    for _ in range(2):
+        amend_proposal(DEV, proposal, "短一点")
+    with pytest.raises(LoopError, match="at work"):
+        amend_proposal(ANNA, Proposal.objects.get(), "长一点")
+    assert [item["text"] for item in Proposal.objects.get().feedback] == ["短一点"]
+
+
+def test_confirming_what_was_edited_meanwhile_is_refused(proposal: Proposal) -> None:
+    stale, reviewed = Proposal.objects.get(), proposal.head_commit
+    edit_file(DEV, proposal, SKILL, skill(proposal) + "- a\n", reviewed)
+    with pytest.raises(StaleState):
+        confirm_proposal(ANNA, stale)
+    with pytest.raises(StaleState):
+        confirm_proposal(ANNA, Proposal.objects.get(), reviewed=reviewed)
+    assert Proposal.objects.get().state == ProposalState.DRAFTED
+
+
+def test_editing_what_was_confirmed_meanwhile_asks_for_another_review(proposal: Proposal) -> None:
+    stale = Proposal.objects.get()
+    confirm_proposal(ANNA, proposal)
+    head = edit_file(DEV, stale, SKILL, skill(proposal) + "- a\n", stale.head_commit)
+    stored = Proposal.objects.get()
+    assert (stored.state, stored.head_commit) == (ProposalState.DRAFTED, head)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_confirming_and_editing_at_once_never_confirms_an_unseen_head(proposal: Proposal) -> None:
+    reviewed, content = proposal.head_commit, skill(proposal) + "- a\n"
+    one, two = Proposal.objects.get(), Proposal.objects.get()
+    run_at_once(
+        lambda: confirm_proposal(ANNA, one),
+        lambda: edit_file(DEV, two, SKILL, content, reviewed),
+    )
+    stored = Proposal.objects.get()
+    assert (stored.state, stored.head_commit == reviewed) == (ProposalState.DRAFTED, False)
+
+
+def test_proposal_in_a_step_is_not_rejected(proposal: Proposal) -> None:
+    confirm_proposal(ANNA, proposal)
+    merge_step(DEV, proposal.harness, [Proposal.objects.get()])
+    with pytest.raises(LoopError, match="take it out of the step"):
+        reject_proposal(DEV, proposal, "dangerous")
+    assert Proposal.objects.get().state == ProposalState.IN_STEP
+
+
+def test_proposal_of_a_rejected_diagnosis_is_not_confirmed(proposal: Proposal) -> None:
+    assert proposal.diagnosis is not None
+    reject_diagnosis(DEV, proposal.diagnosis, "wrong")
+    with pytest.raises(LoopError, match="diagnosis behind"):
+        confirm_proposal(ANNA, proposal)
+    assert Proposal.objects.get().state == ProposalState.DRAFTED
+
+
+def test_rejecting_needs_a_reason(proposal: Proposal) -> None:
+    with pytest.raises(LoopError, match="say why"):
+        reject_proposal(DEV, proposal, "")
+    assert Proposal.objects.get().state == ProposalState.DRAFTED
 
 
 def test_viewers_decide_nothing(proposal: Proposal) -> None:

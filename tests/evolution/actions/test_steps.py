@@ -48,6 +48,31 @@ def test_developer_rolls_back_a_measured_step_but_not_a_live_one() -> None:
     assert step.state == StepState.ROLLED_BACK
 
 
+def test_developer_does_not_roll_back_what_was_promoted_meanwhile() -> None:
+    step = measured()
+    stale = Step.objects.get(pk=step.pk)
+    steps.promote_step(ANNA, step)
+    with pytest.raises(NotAllowed):
+        steps.roll_back_step(DEV, stale, "x")
+    assert Step.objects.get().state == StepState.PROMOTED
+
+
+@pytest.mark.parametrize("action", [steps.revise_step, steps.roll_back_step, steps.stop_evolution])
+def test_deciding_against_a_step_needs_a_reason(action: Callable[..., object]) -> None:
+    step = measured()
+    with pytest.raises(LoopError, match="say why"):
+        action(ANNA, step, " ")
+    assert Step.objects.get().state == StepState.EVALUATED
+
+
+def test_rolling_back_what_is_live_needs_a_reason() -> None:
+    step = measured()
+    steps.promote_step(ANNA, step)
+    with pytest.raises(LoopError, match="say why"):
+        steps.roll_back_step(ANNA, step, "")
+    assert Step.objects.get().state == StepState.PROMOTED
+
+
 def test_decision_is_on_the_audit_trail_with_its_reason() -> None:
     step = measured()
     steps.revise_step(DEV, step, "too broad")

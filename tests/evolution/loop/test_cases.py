@@ -67,6 +67,25 @@ def test_an_update_of_a_counted_id_leaves_the_case_it_was_counted_on(harness: Ha
     assert not Sighting.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (["x", "x", "x~2"], ["x", "x~3", "x~2"]),
+        (["x~2", "x", "x", "x"], ["x~2", "x", "x~3", "x~4"]),
+        (["x", "x", "x~2", "x~2"], ["x", "x~3", "x~2", "x~2~2"]),
+        (["i" * 300, "i" * 300], None),
+    ],
+)
+def test_ids_of_a_file_that_clash_are_told_apart(
+    harness: Harness, given: list[str], stored: list[str] | None
+) -> None:
+    records = [make_record(each, f"text {number}") for number, each in enumerate(given)]
+    assert store(harness, *records).new == len(given)
+    assert store(harness, *records).duplicate == len(given)
+    ids = list(FailureCase.objects.order_by("pk").values_list("source_id", flat=True))
+    assert stored in (ids, None)
+
+
 def test_one_id_twice_in_a_file_keeps_both_records(harness: Harness) -> None:
     records = [make_record("a", "第一"), make_record("a", "第二")]
     assert store(harness, *records).new == 2

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from unittest import mock
 
 import pytest
@@ -7,9 +8,28 @@ from evolution.loop import promotion, steps
 from evolution.loop.authors import author_of
 from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, Diagnosis, Evaluation, FailureCase, Harness, Proposal, Release, Step
-from evolution.states import CaseState, ClusterState, ProposalState, ReleaseKind, StepState
+from evolution.states import (
+    CaseState,
+    ClusterState,
+    EvaluationState,
+    ProposalState,
+    ReleaseKind,
+    StepState,
+)
 from harness_repo.repository import HarnessRepository
-from tests.evolution.measured import ANNA, DEV, make_measured_step, make_proposal, measure, teach
+from tests.evolution.measured import (
+    ANNA,
+    DEV,
+    MANY,
+    make_harness,
+    make_measured_step,
+    make_proposal,
+    make_version,
+    measure,
+    outage,
+    run,
+    teach,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -72,7 +92,7 @@ def test_promotion_on_a_main_that_moved_is_refused_and_leaves_no_trace() -> None
     assert list(repository.list_tags()) == ["release/1"]
 
 
-@pytest.mark.parametrize("dies_in", ["record", "move"])
+@pytest.mark.parametrize("dies_in", ["record", "resolve_mended"])
 def test_promotion_that_died_between_git_and_records_is_finished_by_repeating_it(dies_in: str) -> None:
     step = make_measured_step(GOOD)
     with mock.patch.object(promotion, dies_in, side_effect=RuntimeError), pytest.raises(RuntimeError):
@@ -185,7 +205,8 @@ def test_stopping_brings_main_to_the_version_that_no_other_dominates() -> None:
     assert promotion.stop(ANNA, worse, "enough") == first.candidate_commit
     repository = repository_of(first)
     assert repository.files("main") == repository.files(first.candidate_commit)
-    assert worse.state == StepState.PROMOTED
+    worse.refresh_from_db()
+    assert worse.state == StepState.ROLLED_BACK
 
 
 def test_stopping_an_undecided_step_ends_it_and_a_new_step_starts_again() -> None:
@@ -224,6 +245,104 @@ def test_clusters_too_small_or_tried_in_vain_are_not_left_to_try() -> None:
     # Turned down before it was measured: nothing is known of the cluster yet.
     Proposal.objects.update(step=None)
     assert list(promotion.untried_clusters(harness)) == [tried, left]
+
+
+def begin_promotion(step: Step) -> None:
+    """A promotion that dies when git has moved and the records have not."""
+    with mock.patch.object(promotion, "record", side_effect=RuntimeError), pytest.raises(RuntimeError):
+        promotion.promote(ANNA, step)
+    step.refresh_from_db()
+
+
+@pytest.mark.parametrize("end", [promotion.revise, promotion.roll_back, promotion.stop])
+def test_other_decision_takes_back_a_promotion_that_died(end: Callable[..., object]) -> None:
+    step = make_measured_step(GOOD)
+    begin_promotion(step)
+    end(ANNA, step, "no")
+    repository = repository_of(step)
+    newest = step.harness.releases.first()
+    assert newest is not None
+    assert repository.files("main") == repository.files(step.base_commit)
+    assert newest.commit == repository.resolve("main")
+
+
+def test_step_whose_promotion_died_is_not_rebuilt_on_itself() -> None:
+    step = make_measured_step(GOOD)
+    begin_promotion(step)
+    with pytest.raises(LoopError, match="no release names"):
+        steps.rebuild_step(DEV, step)
+
+
+def test_unmeasured_commit_is_not_promoted_on_the_verdict_of_another() -> None:
+    step = make_measured_step(GOOD)
+    other = make_proposal(step.harness, BAD).head_commit
+    Step.objects.update(candidate_commit=other)
+    with pytest.raises(LoopError, match="not what"):
+        promotion.promote(ANNA, step, "hurry")
+    assert repository_of(step).resolve("main") == step.base_commit
+
+
+def test_step_whose_evaluation_is_resumed_is_not_promoted() -> None:
+    step = make_measured_step(GOOD)
+    Evaluation.objects.filter(candidate_of=step).update(state=EvaluationState.QUEUED)
+    with pytest.raises(LoopError, match="evaluate it again"):
+        promotion.promote(ANNA, step, "hurry")
+
+
+def test_stop_that_died_before_its_release_is_finished_by_repeating_it() -> None:
+    first = make_measured_step(GOOD)
+    promotion.promote(ANNA, first)
+    worse = measure(steps.merge_step(DEV, first.harness, [make_proposal(first.harness, teach(1))]))
+    promotion.promote(ANNA, worse, "was asked for")
+    died = mock.patch.object(promotion, "_write_release", side_effect=RuntimeError)
+    with died, pytest.raises(RuntimeError):
+        promotion.stop(ANNA, worse, "enough")
+    promotion.stop(ANNA, worse, "enough")
+    newest = first.harness.releases.first()
+    assert newest is not None
+    assert (newest.number, newest.commit) == (4, repository_of(first).resolve("main"))
+
+
+def test_stopping_does_not_bring_back_what_was_rolled_back() -> None:
+    step = make_measured_step(GOOD)
+    promotion.promote(ANNA, step)
+    promotion.roll_back_to(ANNA, step.harness, step.harness.releases.get(number=1), "it insults viewers")
+    step.refresh_from_db()
+    assert (step.state, step.reason) == (StepState.ROLLED_BACK, "it insults viewers")
+    second = measure(steps.merge_step(DEV, step.harness, [make_proposal(step.harness, teach(1, 2, 3))]))
+    promotion.stop(ANNA, second, "enough")
+    assert repository_of(step).read_file("main", "prompts/role.md") == b"knows: q1 q2\n"
+
+
+def test_release_that_is_live_again_makes_its_step_promoted_again() -> None:
+    step = make_measured_step(GOOD)
+    promotion.promote(ANNA, step)
+    promotion.roll_back(ANNA, step, "complaints")
+    promotion.roll_back_to(ANNA, step.harness, step.harness.releases.get(number=2), "it was good")
+    step.refresh_from_db()
+    assert step.state == StepState.PROMOTED
+    assert promotion.advise(step.harness).selected == step.candidate_commit
+
+
+def test_version_with_too_many_errors_is_neither_scored_nor_selected() -> None:
+    harness = make_harness()
+    make_version(harness, MANY)
+    step = steps.merge_step(DEV, harness, [make_proposal(harness, teach(1))])
+    base, candidate = steps.measure_step(DEV, step, model="m", judge_model="j")
+    run(base)
+    run(candidate, answer=lambda s, u: "right" if u == "q1" else outage()(s, u))
+    steps.settle_step(step)
+    promotion.promote(ANNA, step, "we trust it")
+    assert [item.accuracy for item in promotion.measured_series(harness)] == [5]
+    assert promotion.advise(harness).selected == step.base_commit
+
+
+def test_nothing_is_advised_when_nothing_that_was_live_is_measured() -> None:
+    step = make_measured_step(BAD)
+    assert step.base_evaluation is not None
+    step.base_evaluation.results.update(error_kind="policy_error", accuracy=None, effectiveness=None)
+    with pytest.raises(LoopError, match="resume"):
+        promotion.advise(step.harness)
 
 
 def add_failures(harness: Harness, *keys: str) -> Cluster:

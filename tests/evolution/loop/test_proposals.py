@@ -11,7 +11,9 @@ from evolution.loop.proposals import draft_proposal
 from evolution.loop.repositories import open_repository
 from evolution.models import CaseResult, DatasetCase, Diagnosis, Evaluation, Harness, Proposal
 from evolution.ports import NamedModel
+from evolution.prompts.fences import read_fenced
 from evolution.states import ClusterState, DiagnosisState, EvaluationState, ProposalState
+from harness_repo.starters import starter_files
 from tests.evolution.intake import SKILL, Answers, diagnosis_answer, draft_answer, make_cluster, make_failure
 from tests.evolution.measured import DEV, make_case, make_version
 
@@ -127,6 +129,20 @@ def test_feedback_makes_another_commit_on_top(diagnosis: Diagnosis) -> None:
     commits = open_repository(proposal.harness).log(proposal.branch)
     assert [commit.sha for commit in commits[:2]] == [proposal.head_commit, first]
     assert [(item["by"], item["commit"]) for item in proposal.feedback] == [("dev", proposal.head_commit)]
+
+
+def test_a_redraft_is_shown_its_files_as_they_were_before_the_draft(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    assert "original" not in read_fenced(draft(proposal).asked[0])
+    amend_proposal(DEV, proposal, "请写得更短")
+    shown = read_fenced(draft(proposal, draft_answer(line="- 先查券。")).asked[0])
+    assert shown["original"] == {SKILL: starter_files("live_commerce")[SKILL].decode()}
+    assert shown["files"][SKILL] == shown["original"][SKILL] + "- 报价前先查优惠券。\n"
+
+
+def test_a_draft_without_edits_says_that_there_is_nothing_to_change(diagnosis: Diagnosis) -> None:
+    with pytest.raises(EditRefused, match="nothing to change in the harness for this diagnosis"):
+        draft(start_draft(DEV, diagnosis), draft_answer(edits=[]))
 
 
 def test_a_redraft_that_fails_leaves_the_earlier_version(diagnosis: Diagnosis) -> None:

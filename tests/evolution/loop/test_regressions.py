@@ -32,6 +32,15 @@ def test_case_with_an_error_in_one_repeat_has_no_score() -> None:
     assert (scores.is_scored, scores.errors) == (False, 1)
 
 
+@pytest.mark.parametrize("state", ["queued", "running", "cancelled"])
+def test_evaluation_that_did_not_end_is_not_comparable(state: str) -> None:
+    evaluation = make_evaluation(make_harness())
+    run(evaluation)
+    evaluation.state = state
+    figures = regressions.weigh(evaluation, evaluation, Policy(resamples=199))
+    assert "unfinished" in [reason.code for reason in figures.reasons]
+
+
 def test_verdict_is_stored_once_with_its_figures_and_can_be_made_again() -> None:
     harness = make_harness()
     base = make_evaluation(harness)

@@ -1,13 +1,17 @@
+from collections.abc import Callable
+
 import pytest
 
 from evolution.errors import LoopError
-from evolution.loop import steps
+from evolution.loop import promotion, steps
 from evolution.loop.authors import author_of
 from evolution.loop.evaluation import cancel_evaluation, resume_evaluation
 from evolution.loop.repositories import open_repository
-from evolution.models import Proposal, Step
-from evolution.states import EvaluationState, Outcome, ProposalState, StepState
+from evolution.models import Diagnosis, Proposal, Step
+from evolution.states import DiagnosisState, EvaluationState, Outcome, ProposalState, StepState
+from tests.evolution.intake import make_cluster
 from tests.evolution.measured import (
+    ANNA,
     DEV,
     MANY,
     judge_reply,
@@ -15,6 +19,7 @@ from tests.evolution.measured import (
     make_measured_step,
     make_proposal,
     make_version,
+    measure,
     outage,
     run,
     teach,
@@ -130,11 +135,96 @@ def test_proposal_taken_out_is_confirmed_again_and_the_step_to_be_measured() -> 
 
 
 def test_measured_step_that_is_rebuilt_is_ready_on_what_is_live_now() -> None:
-    step = make_measured_step(teach(1))
+    first = make_measured_step(teach(*range(1, 21)))
+    promotion.promote(ANNA, first)
+    edit = make_proposal(first.harness, b"x\n", path="prompts/new.md")
+    step = measure(steps.merge_step(DEV, first.harness, [edit]))
+    moved = promotion.roll_back_to(ANNA, first.harness, first.harness.releases.get(number=1), "x").commit
     repository = open_repository(step.harness)
-    moved = repository.commit(
-        "main", {"prompts/new.md": b"x\n"}, parent="main", author=author_of(DEV), message="by hand"
-    )
     steps.rebuild_step(DEV, step)
     assert (step.state, step.base_commit, step.verdict) == (StepState.READY, moved, None)
     assert repository.is_ancestor(moved, step.candidate_commit)
+
+
+def two_proposals() -> tuple[Step, Proposal]:
+    """A step of two proposals, and the second of them."""
+    harness = make_harness()
+    make_version(harness)
+    kept, out = (
+        make_proposal(harness, teach(1, 2, 3)),
+        make_proposal(harness, b"hi\n", path="prompts/more.md"),
+    )
+    return steps.merge_step(DEV, harness, [kept, out]), out
+
+
+def test_step_that_was_rebuilt_meanwhile_is_measured_as_it_is_now() -> None:
+    step, out = two_proposals()
+    stale = Step.objects.get(pk=step.pk)
+    steps.rebuild_step(DEV, step, without=out)
+    measure(stale)
+    evaluation = stale.candidate_evaluation
+    assert evaluation is not None
+    assert evaluation.commit == stale.candidate_commit == step.candidate_commit
+
+
+def test_step_that_was_measured_meanwhile_is_rebuilt_and_not_measured() -> None:
+    step, out = two_proposals()
+    stale = Step.objects.get(pk=step.pk)
+    steps.measure_step(DEV, step, model="m", judge_model="j")
+    steps.rebuild_step(DEV, stale, without=out)
+    step.refresh_from_db()
+    assert (step.state, step.candidate_evaluation) == (StepState.READY, None)
+    assert step.candidate_commit == open_repository(step.harness).resolve("step/1")
+
+
+def test_verdict_of_an_earlier_build_is_not_given_to_the_step() -> None:
+    step, out = two_proposals()
+    for evaluation in steps.measure_step(DEV, step, model="m", judge_model="j"):
+        run(evaluation)
+    verdict = steps._make_verdict(step)
+    steps.rebuild_step(DEV, step, without=out)
+    steps.measure_step(DEV, step, model="m", judge_model="j")
+    steps._follow_evaluations(step, verdict)
+    assert (step.state, step.verdict) == (StepState.EVALUATING, None)
+
+
+@pytest.mark.parametrize("end", [promotion.promote, promotion.roll_back])
+def test_decided_step_is_not_rebuilt_and_keeps_its_branch(end: Callable[..., object]) -> None:
+    step = make_measured_step(teach(*range(1, 21)))
+    stale = Step.objects.get(pk=step.pk)
+    end(ANNA, step, "so it is")
+    with pytest.raises(LoopError, match="is decided"):
+        steps.rebuild_step(DEV, stale)
+    assert open_repository(step.harness).branches()["step/1"] == step.candidate_commit
+
+
+def test_rebuild_in_conflict_keeps_the_branch() -> None:
+    first = make_measured_step(teach(*range(1, 21)))
+    promotion.promote(ANNA, first)
+    edit = make_proposal(first.harness, teach(*range(1, 30)))
+    step = steps.merge_step(DEV, first.harness, [edit])
+    promotion.roll_back_to(ANNA, first.harness, first.harness.releases.get(number=1), "x")
+    with pytest.raises(LoopError, match="same lines"):
+        steps.rebuild_step(DEV, step)
+    step.refresh_from_db()
+    assert open_repository(step.harness).branches()["step/2"] == step.candidate_commit
+
+
+def test_nothing_is_built_on_a_main_that_no_release_names() -> None:
+    harness = make_harness()
+    proposal = make_proposal(harness, teach(1))
+    edit = {"prompts/new.md": b"x\n"}
+    open_repository(harness).commit("main", edit, parent="main", author=author_of(DEV), message="by hand")
+    with pytest.raises(LoopError, match="no release names"):
+        steps.merge_step(DEV, harness, [proposal])
+
+
+def test_proposal_of_a_rejected_diagnosis_is_not_merged() -> None:
+    harness = make_harness()
+    proposal = make_proposal(harness, teach(1))
+    proposal.diagnosis = Diagnosis.objects.create(
+        harness=harness, cluster=make_cluster(harness), state=DiagnosisState.REJECTED
+    )
+    proposal.save()
+    with pytest.raises(LoopError, match="rejected"):
+        steps.merge_step(DEV, harness, [proposal])

@@ -94,3 +94,10 @@ def test_an_edit_that_does_not_fit_is_refused(path: str, action: str) -> None:
     edit = FileEdit.model_validate({"path": path, "action": action, "content": "x"})
     with pytest.raises(BadEdit):
         apply_edits({"a.md": b"a"}, [edit])
+
+
+def test_a_draft_drawn_anew_is_shown_what_it_changed() -> None:
+    original = {"prompts/a.md": "- one\n", "hooks/new.yaml": None}
+    request = draft_request(DIAGNOSIS, {}, model="m", feedback="shorter", original=original)
+    assert read_fenced(text_of(request))["original"] == original
+    assert "original" not in read_fenced(text_of(draft_request(DIAGNOSIS, {}, model="m")))

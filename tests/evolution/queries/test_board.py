@@ -2,6 +2,8 @@ import pytest
 
 from evolution.actions.cases import take_failures
 from evolution.loop import promotion, steps
+from evolution.loop.authors import author_of
+from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, FailureCase, Harness, Proposal, Step
 from evolution.queries import board
 from evolution.states import ProposalState
@@ -13,6 +15,7 @@ from tests.evolution.measured import (
     make_measured_step,
     make_proposal,
     make_version,
+    outage,
     run,
     teach,
 )
@@ -35,6 +38,36 @@ def test_series_has_baseline_and_steps_with_their_decisions() -> None:
         ("step 1", "promoted", 50, 1),
     ]
     assert points[1].commit == step.candidate_commit
+
+
+def test_version_with_too_many_errors_has_no_score() -> None:
+    harness = make_harness()
+    make_version(harness)
+    step = steps.merge_step(DEV, harness, [make_proposal(harness, teach(1, 2, 3))])
+    base, candidate = steps.measure_step(DEV, step, model="m", judge_model="j")
+    run(base)
+    run(candidate, answer=outage())
+    assert [(point.accuracy, point.effectiveness) for point in board.series(harness)] == [
+        (50, 75),
+        (None, None),
+    ]
+
+
+def test_main_that_no_release_names_waits_for_an_operator() -> None:
+    harness = make_harness()
+    assert board.waiting(harness) == []
+    edit = {"prompts/a.md": b"x\n"}
+    made = open_repository(harness).commit("main", edit, parent="main", author=author_of(DEV), message="m")
+    item = board.waiting(harness)[0]
+    assert (item.who, item.url_name, made[:8] in item.text) == ("operator", "releases", True)
+
+
+def test_nothing_is_advised_without_a_measured_version() -> None:
+    step = make_measured_step(teach(1))
+    promotion.roll_back(DEV, step, "worse")
+    assert step.base_evaluation is not None
+    step.base_evaluation.results.update(error_kind="policy_error", accuracy=None, effectiveness=None)
+    assert page(step.harness) != ("step", 1)
 
 
 def test_without_a_dataset_there_is_nothing_to_do() -> None:

@@ -1,4 +1,7 @@
 import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +102,82 @@ def test_files_of_windows_tools_are_read(encoding: str) -> None:
 def test_one_object_over_many_lines_is_one_record() -> None:
     (record,) = read(json.dumps({"request": "hi", "reply": "hello"}, indent=2))
     assert record.reply == "hello"
+
+
+@pytest.mark.parametrize(
+    "extra", [{"tags": ["a", "b"]}, {"context": {"n": [1, 2]}}, {"scores": {"accuracy": 0}}]
+)
+def test_an_object_laid_out_with_lists_in_it_is_one_record(extra: dict[str, Any]) -> None:
+    (record,) = read("\n" + json.dumps({"request": "hi", **extra}, indent=1))
+    assert (record.line, record.request["danmaku"][0]["text"]) == (2, "hi")
+
+
+def test_a_broken_first_line_leaves_the_others_of_json_lines() -> None:
+    records = read('{"request": \n{"request": "b"}\n')
+    assert [type(record) for record in records] == [Rejected, Record]
+
+
+def test_records_on_one_line_are_told_apart_by_their_number() -> None:
+    bad = result(task_id=2, reward=None)
+    records = read(json.dumps([result(), bad]), "r.json")
+    assert (records[1].line, records[1].number) == (1, 2)
+
+
+ODD: tuple[Any, ...] = (None, True, 5, 1.5, "x", "", [], {}, [5], [None], ["x"], {"x": 5}, [[]], [{"x": []}])
+
+
+def variants(value: Any) -> Iterator[Any]:
+    """The value with each of its parts, at every depth, replaced by something else."""
+    yield from ODD
+    if isinstance(value, dict):
+        yield from ({**value, key: odd} for key, part in value.items() for odd in variants(part))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from ([*value[:place], odd, *value[place + 1 :]] for odd in variants(part))
+
+
+MESSAGES = [
+    {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "1", "content": "{}"},
+    {"role": "assistant", "function_call": {"name": "load_skill", "arguments": '{"name": "x"}'}},
+]
+TRAJECTORY = {
+    "status": "ok",
+    "messages": MESSAGES,
+    "tool_calls": [{"id": "1", "name": "f", "arguments": {}, "result": {}}],
+    "hooks": [{"turn": 1, "hook": "h", "outcome": "pass"}],
+    "skills_loaded": ["x"],
+}
+REQUEST = {"danmaku": [{"user": "u", "text": "hi"}], "history": [{"role": "user", "content": "x"}]}
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        result(traj=MESSAGES, info={"source": "s", "reward_info": {"info": {"outputs": {"a": 0}}}}),
+        {"id": "a", "messages": MESSAGES, "context": {"room": {}}, "scores": {"accuracy": 0}, "tags": ["t"]},
+        {"request": REQUEST, "reply": "r", "symptom": "s", "category": "c", "failed": True},
+        {"request": "hi", "trajectory": TRAJECTORY},
+    ],
+)
+def test_a_record_of_whatever_shape_costs_no_other(whole: dict[str, Any]) -> None:
+    content = json.dumps([whole, *variants(whole), whole])
+    records = read(content)
+    assert {type(record) for record in records} == {Record, Rejected}
+    assert (type(records[0]), type(records[-1])) == (Record, Record)
+
+
+def test_a_file_name_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"bad\xff.json")
+    path.write_text(json.dumps([result()]))
+    (record,) = read_file(path)
+    assert isinstance(record, Record)
+    assert record.source_id == "bad\\udcff/task-1/trial-0"
 
 
 def test_an_unknown_format_is_refused() -> None:

@@ -53,3 +53,9 @@ def test_request_and_reply_of_a_conversation() -> None:
 def test_what_is_no_conversation_is_refused(messages: object) -> None:
     with pytest.raises(RecordProblem):
         check_messages(messages)
+
+
+@pytest.mark.parametrize("calls", [5, True, "abc", {"a": 1}])
+def test_tool_calls_that_are_no_list_are_refused(calls: object) -> None:
+    with pytest.raises(RecordProblem, match="tool_calls"):
+        check_messages([{"role": "assistant", "content": "x", "tool_calls": calls}])

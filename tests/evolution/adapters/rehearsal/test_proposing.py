@@ -189,31 +189,16 @@ async def test_the_language_gets_its_rule_once() -> None:
 
 async def test_cases_without_findings_are_diagnosed_with_little_confidence() -> None:
     case = CaseBrief(
-        id="9", request={"messages": []}, symptom="Cancelled a flight without checking the policy."
+        id="9",
+        request={"messages": []},
+        symptom="Changed the address of an order without checking the policy.",
     )
     found = await diagnose([case])
     assert found.confidence < 0.5
     assert found.evidence[0].quote in case.symptom
-    await draft(found)
-
-
-async def test_feedback_puts_the_reviewers_words_into_the_rule() -> None:
-    output, _ = await draft(await diagnose(promises()), feedback="改成「不要承诺具体哪天送到」")
-    assert [edit.content for edit in output.edits] == ["- 不要承诺具体哪天送到"]
-
-
-async def test_feedback_can_ask_for_a_hook() -> None:
-    output, harness = await draft(await diagnose(promises()), feedback="use a hook instead")
-    assert output.edits[0].path.startswith("hooks/")
-    assert len(harness.hooks) == 3
-
-
-async def test_feedback_can_ask_for_something_shorter() -> None:
-    cases = [brief(n, "地址填错了能改地址吗", ("missing_fact", "付款后可改")) for n in range(3)]
-    found = await diagnose(cases)
-    long = (await draft(found))[0].edits[0].content
-    short = (await draft(found, feedback="描述太长，短一点"))[0].edits[0].content
-    assert len(short) < len(long)
+    output, _ = await draft(found)
+    assert "`get_order_policy`" in output.edits[0].content
+    assert "without checking" not in output.edits[0].content
 
 
 async def test_amended_change_sentences_in_free_words_become_a_rule() -> None:

@@ -1,0 +1,195 @@
+"""A reviewer's feedback: the draft's own lines are replaced, and what comes out is whole."""
+
+import re
+
+import pytest
+
+from evolution.adapters.rehearsal import RehearsalModel
+from evolution.adapters.rehearsal.shortening import shorten_sentence
+from evolution.prompts.diagnosis import DiagnosisOutput
+from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
+from evolution.prompts.structured import ask
+from harness_repo.harness import read_harness
+from tests.evolution.adapters.rehearsal.test_proposing import brief, diagnose, promises, starter_texts
+
+RULES = "prompts/constraints.md"
+ORDER = "skills/order-qa/SKILL.md"
+SCOPE = "skills/out-of-scope/SKILL.md"
+CLAIMS = ["明天就能到", "今天就发", "随时都能退", "全部都保"]
+
+Files = dict[str, str]
+
+
+def changed(before: Files, output: DraftOutput) -> Files:
+    edits = apply_edits({path: text.encode() for path, text in before.items()}, output.edits)
+    after = {**before, **{path: (data or b"").decode() for path, data in edits.items()}}
+    gone = [path for path, data in edits.items() if data is None]
+    return {path: text for path, text in after.items() if path not in gone}
+
+
+async def redraft(diagnosis: DiagnosisOutput, *feedback: str, by_hand: Files | None = None) -> Files:
+    """The files that differ from the starter, after the first draft and each feedback in turn."""
+    base = starter_texts()
+    now = base
+    for number, text in enumerate(["", *feedback]):
+        original = {path: base.get(path) for path in {*base, *now} if base.get(path) != now.get(path)}
+        request = draft_request(
+            diagnosis, now, model="rehearsal-editor", feedback=text or None, original=original
+        )
+        now = changed(now, (await ask(RehearsalModel(), request, DraftOutput))[0])
+        if number == 0:
+            now = {**now, **(by_hand or {})}
+    harness = read_harness({path: text.encode() for path, text in now.items()})
+    assert [str(problem) for problem in harness.problems] == []
+    return {path: text for path, text in now.items() if base.get(path) != text}
+
+
+def added(files: Files, path: str) -> list[str]:
+    old = starter_texts().get(path, "").splitlines()
+    return [line for line in files.get(path, "").splitlines() if line not in old]
+
+
+def is_whole(line: str) -> bool:
+    pairs = [("「", "」"), ("（", "）"), ("(", ")"), ("[", "]")]
+    return all(line.count(left) == line.count(right) for left, right in pairs) and line.count('"') % 2 == 0
+
+
+async def several_claims() -> DiagnosisOutput:
+    cases = [
+        brief(n, "几天能到", ("forbidden_claim", text), reply=f"发顺丰，{text}哈。")
+        for n, text in enumerate(CLAIMS)
+    ]
+    return await diagnose(cases)
+
+
+async def two_files() -> DiagnosisOutput:
+    asked = ["地址填错了能改地址吗", "想取消订单", "改地址来得及吗"]
+    cases = [brief(n, text, ("missing_fact", "付款后1小时内可改")) for n, text in enumerate(asked)]
+    cases += [brief(n, "how much", ("wrong_language", "x")) for n in (8, 9)]
+    found = await diagnose(cases)
+    assert set(await redraft(found)) == {ORDER, RULES}
+    return found
+
+
+async def declining() -> DiagnosisOutput:
+    asked = ["主播留个微信呗", "给推个基金回回血"]
+    return await diagnose(
+        [brief(n, text, ("missing_fact", "说明帮不上这个")) for n, text in enumerate(asked)]
+    )
+
+
+SHORTER_IN_ONE = ["Please write it shorter, and only in one file.", "写短一点，而且只改一个文件。"]
+
+
+@pytest.mark.parametrize("feedback", SHORTER_IN_ONE)
+async def test_shorter_and_in_one_file_replaces_the_drafts_lines(feedback: str) -> None:
+    found = await two_files()
+    first, second = await redraft(found), await redraft(found, feedback)
+    assert set(second) == {ORDER}
+    assert len(second[ORDER]) < len(first[ORDER])
+    assert len(added(second, ORDER)) == len(added(first, ORDER))
+    assert all(map(is_whole, second[ORDER].splitlines()))
+
+
+@pytest.mark.parametrize("feedback", SHORTER_IN_ONE)
+async def test_a_shorter_script_is_a_whole_sentence_in_its_brackets(feedback: str) -> None:
+    scripts = [line for line in added(await redraft(await declining(), feedback), SCOPE) if "话术：" in line]
+    assert scripts == ["- 话术：「不好意思，这个主播这边帮不上忙，不方便回答。」"]
+
+
+@pytest.mark.parametrize("feedback", ["shorter please", "太长了，短一点"])
+async def test_a_shorter_rule_stands_in_place_of_the_long_one(feedback: str) -> None:
+    files = await redraft(await several_claims(), feedback)
+    assert added(files, RULES) == ["- 不要对观众承诺「今天就发」、「全部都保」这类没有依据的话。"]
+
+
+async def test_asking_twice_shortens_twice() -> None:
+    files = await redraft(await several_claims(), "短一点", "再短一点")
+    assert added(files, RULES) == ["- 不要对观众承诺「今天就发」这类没有依据的话。"]
+
+
+@pytest.mark.parametrize(
+    "feedback", ["只改一个文件", "only change one file", "Only in prompts/constraints.md"]
+)
+async def test_files_that_are_not_wanted_are_given_back(feedback: str) -> None:
+    files = await redraft(await two_files(), feedback)
+    assert set(files) == {RULES if "constraints" in feedback else ORDER}
+
+
+@pytest.mark.parametrize("feedback", ["改成「不要承诺具体哪天送到」", 'say "不要承诺具体哪天送到" instead'])
+async def test_quoted_words_replace_the_drafted_rule(feedback: str) -> None:
+    files = await redraft(await diagnose(promises()), feedback)
+    assert added(files, RULES) == ["- 不要承诺具体哪天送到"]
+
+
+@pytest.mark.parametrize(
+    ("feedback", "rule"),
+    [
+        ("把「今天就发」改成「马上发货」", "「马上发货」、「全部都保」、「明天就能到」、「随时都能退」"),
+        ('replace "今天就发" with "马上发货"', "「马上发货」、「全部都保」、「明天就能到」、「随时都能退」"),
+        ("删掉「今天就发」", "「全部都保」、「明天就能到」、「随时都能退」"),
+        ('remove "随时都能退"', "「今天就发」、「全部都保」、「明天就能到」"),
+    ],
+)
+async def test_words_can_be_exchanged_and_dropped(feedback: str, rule: str) -> None:
+    files = await redraft(await several_claims(), feedback)
+    assert added(files, RULES) == [f"- 不要对观众承诺{rule}这类没有依据的话。"]
+
+
+@pytest.mark.parametrize("feedback", ["use a hook instead", "改用钩子"])
+async def test_a_hook_takes_the_rules_place(feedback: str) -> None:
+    files = await redraft(await several_claims(), feedback)
+    assert set(files) == {"hooks/forbid_claims.yaml"}
+    assert all(claim in files["hooks/forbid_claims.yaml"] for claim in CLAIMS)
+
+
+@pytest.mark.parametrize("feedback", ["no hook please, a rule is enough", "不要用钩子"])
+async def test_a_rule_takes_the_hooks_place(feedback: str) -> None:
+    files = await redraft(await diagnose(promises()), "use a hook instead", feedback)
+    assert added(files, RULES) == ["- 不要对观众说「明天就能到」。"]
+    assert set(files) == {RULES}
+
+
+async def test_other_words_become_a_rule_beside_the_drafted_one() -> None:
+    files = await redraft(await diagnose(promises()), "请再提醒一句预计时间以物流为准")
+    assert added(files, RULES) == ["- 不要对观众说「明天就能到」。", "- 再提醒一句预计时间以物流为准"]
+
+
+async def test_what_people_wrote_into_a_file_by_hand_is_left_to_them() -> None:
+    hand = {
+        RULES: starter_texts()[RULES].replace("要口语化", "要非常口语化") + "- 不要对观众说「明天就能到」。\n"
+    }
+    files = await redraft(await diagnose(promises()), "短一点", by_hand=hand)
+    assert files == hand
+
+
+async def test_feedback_that_asks_for_what_is_there_changes_nothing() -> None:
+    found = await diagnose(promises())
+    assert await redraft(found, "只改一个文件") == await redraft(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("观众用英文提问，就用英文回复。", "观众用英文提问，就用英文回复。"),
+        ("工具没有返回的数字不要编造，查不到就说「核实，一下」。", "工具没有返回的数字不要编造。"),
+        ("说明 answer（处理方式）、time_limit（时限）。", "说明 answer、time_limit。"),
+        ("Call it first. Then say so, and ask.", "Call it first."),
+        ('Do not promise things such as "a", "b".', 'Do not promise things such as "a".'),
+        ("When several come at once, answer each.", "When several come at once, answer each."),
+        (
+            "Script: \"Sorry, I can't help with that, let's get back.\"",
+            'Script: "Sorry, I can\'t help with that."',
+        ),
+    ],
+)
+def test_a_shortened_sentence_is_a_sentence(text: str, short: str) -> None:
+    assert shorten_sentence(text) == short
+
+
+async def test_every_sentence_of_a_summary_closes_its_brackets() -> None:
+    base = starter_texts()
+    request = draft_request(await declining(), base, model="rehearsal-editor")
+    output = (await ask(RehearsalModel(), request, DraftOutput))[0]
+    assert is_whole(output.summary)
+    assert re.search(r"话术.*…", output.summary)
