@@ -6,39 +6,58 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from evolution.loop.stopping import BASELINE
 from evolution.queries.board import SeriesPoint
+from evolution.states import StepState
+
+# What a version came to be live by; the others were measured and given up, or wait for their decision.
+ON_THE_PATH = {BASELINE, StepState.PROMOTED.value}
 
 
-def series_figure(points: Sequence[SeriesPoint], selected: str) -> dict[str, Any]:
-    """Accuracy and effectiveness in percent per version, the selected version marked."""
+def series_figure(points: Sequence[SeriesPoint], live: str) -> dict[str, Any]:
+    """Accuracy and effectiveness in percent per version: a line through what was promoted, the others hollow."""
     # Heavy, so it is loaded with the first plot and not with the web process.
     import plotly.graph_objects as go  # noqa: PLC0415
 
-    labels = [point.label for point in points]
-    measures = (
-        (_("accuracy"), [point.accuracy for point in points], "--wb-accent", "circle", "solid"),
-        (_("effectiveness"), [point.effectiveness for point in points], "--wb-good", "diamond", "dash"),
-    )
     figure = go.Figure()
-    for name, values, colour, symbol, dash in measures:
-        figure.add_scatter(
-            x=labels,
-            y=values,
-            name=name,
-            mode="lines+markers",
-            line={"width": 2, "dash": dash},
-            marker={"size": [13 if point.commit == selected else 8 for point in points], "symbol": symbol},
-            customdata=[[point.commit[:8], point.decision] for point in points],
-            hovertemplate="%{x} · %{customdata[0]}<br>%{y:.2f} · %{customdata[1]}<extra>" + name + "</extra>",
-            meta={"colour": colour},
-        )
-    figure.update_layout(
-        template="none", **_layout(labels, [p.label for p in points if p.commit == selected])
-    )
+    for trace in _traces(points, live):
+        figure.add_scatter(**trace)
+    labels = [point.label for point in points]
+    figure.update_layout(template="none", **_layout(labels, [p.label for p in points if p.commit == live]))
     return dict(json.loads(figure.to_json()))
 
 
-def _layout(labels: list[str], selected: list[str]) -> dict[str, Any]:
+def _traces(points: Sequence[SeriesPoint], live: str) -> list[dict[str, Any]]:
+    kept = [point for point in points if point.decision in ON_THE_PATH]
+    others = [point for point in points if point.decision not in ON_THE_PATH]
+    measures = (
+        ("accuracy", _("accuracy"), "--wb-accent", "circle", "solid"),
+        ("effectiveness", _("effectiveness"), "--wb-good", "diamond", "dash"),
+    )
+    traces = []
+    for metric, name, colour, symbol, dash in measures:
+        line = {"mode": "lines+markers", "line": {"width": 2, "dash": dash}}
+        traces.append(_trace(kept, metric, live) | line | {"name": name, "meta": {"colour": colour}})
+        traces[-1]["marker"]["symbol"] = symbol
+        if others:
+            title = _("%(metric)s, not promoted") % {"metric": name}
+            traces.append(_trace(others, metric, live) | {"name": title, "meta": {"colour": colour}})
+            traces[-1] |= {"mode": "markers"}
+            traces[-1]["marker"] |= {"symbol": f"{symbol}-open", "line": {"width": 2}}
+    return traces
+
+
+def _trace(points: Sequence[SeriesPoint], metric: str, live: str) -> dict[str, Any]:
+    return {
+        "x": [point.label for point in points],
+        "y": [getattr(point, metric) for point in points],
+        "marker": {"size": [13 if point.commit == live else 9 for point in points]},
+        "customdata": [[point.commit[:8], point.decision_label] for point in points],
+        "hovertemplate": "%{y:.2f} % · %{customdata[1]} · %{customdata[0]}",
+    }
+
+
+def _layout(labels: list[str], live: list[str]) -> dict[str, Any]:
     marks = [
         {
             "type": "line",
@@ -50,7 +69,7 @@ def _layout(labels: list[str], selected: list[str]) -> dict[str, Any]:
             "y1": 1,
             "line": {"width": 1, "dash": "dot", "color": "#888"},
         }
-        for label in selected[-1:]
+        for label in live[-1:]
     ]
     notes = [
         {
@@ -59,10 +78,10 @@ def _layout(labels: list[str], selected: list[str]) -> dict[str, Any]:
             "xref": "x",
             "yref": "paper",
             "yanchor": "bottom",
-            "text": _("selected"),
+            "text": _("live"),
             "showarrow": False,
         }
-        for label in selected[-1:]
+        for label in live[-1:]
     ]
     return {
         "margin": {"l": 44, "r": 16, "t": 28, "b": 40},

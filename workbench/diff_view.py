@@ -8,9 +8,6 @@ from django.utils.safestring import SafeString
 from harness_repo.diffs import DiffLine, FileDiff, Hunk
 from workbench.text_marks import has_hidden, mark_words, reveal
 
-# A line longer than this is shown without word marks: comparing costs the square of its length.
-LONGEST_MARKED = 2_000
-
 
 @dataclass(frozen=True)
 class DiffRow:
@@ -81,17 +78,11 @@ def _view_lines(hunk: Hunk) -> Iterator[DiffRow]:
 
 def _view_change(removed: list[DiffLine], added: list[DiffLine]) -> Iterator[DiffRow]:
     """Removed lines, then added ones; the n-th removed line is compared with the n-th added one."""
-    pairs = [_mark_pair(old.text, new.text) for old, new in zip(removed, added, strict=False)]
+    pairs = [mark_words(old.text, new.text) for old, new in zip(removed, added, strict=False)]
     for place, line in enumerate(removed):
         yield _row(line, pairs[place][0] if place < len(pairs) else reveal(line.text))
     for place, line in enumerate(added):
         yield _row(line, pairs[place][1] if place < len(pairs) else reveal(line.text))
-
-
-def _mark_pair(old: str, new: str) -> tuple[SafeString, SafeString]:
-    if max(len(old), len(new)) > LONGEST_MARKED:
-        return reveal(old), reveal(new)
-    return mark_words(old, new)
 
 
 def _row(line: DiffLine, html: SafeString) -> DiffRow:

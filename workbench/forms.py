@@ -3,8 +3,10 @@
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from evolution.errors import LoopError
 from evolution.models import DatasetVersion, Harness
 from evolution.queries.cases import UNCLUSTERED, CaseFilter
 from evolution.queries.evaluations import list_dataset_versions
@@ -52,6 +54,12 @@ class ReasonForm(forms.Form):
     """A reason, where one is asked for."""
 
     reason = forms.CharField(required=False, max_length=2_000)
+
+
+class NameForm(forms.Form):
+    """A better name for something."""
+
+    name = forms.CharField(max_length=200)
 
 
 class DiagnosisForm(forms.Form):
@@ -109,6 +117,18 @@ class EvaluationForm(forms.Form):
         field = self.fields["dataset_version"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101  narrows the type
         field.queryset = DatasetVersion.objects.filter(pk__in=ids)
+
+
+def read_reason(posted: QueryDict) -> str:
+    """The reason that came with a button, perhaps empty; LoopError when it is too long or can't be stored."""
+    return str(read_form(ReasonForm(posted))["reason"])
+
+
+def read_form(form: forms.Form) -> dict[str, Any]:
+    """What a form carries; LoopError, for `told` to tell, with the first thing wrong with it."""
+    if not form.is_valid():
+        raise LoopError(first_error(form))
+    return form.cleaned_data
 
 
 def first_error(form: forms.Form) -> str:

@@ -6,26 +6,38 @@ import socket
 import time
 
 
-class PortTaken(OSError):
+class AddressRefused(OSError):
+    """Nothing can listen at the address; the message says why and what to do."""
+
+
+class PortTaken(AddressRefused):
     """Another program listens at the address."""
 
 
 def bind_listener(host: str, port: int, *, patience: float = 0.0) -> socket.socket:
     """Return a listening socket (port 0: any free one), inheritable by the web server.
 
-    `patience` is how many seconds to wait for a port that is about to be free. Raises PortTaken, or OSError for an
-    address that is not ours.
+    `patience` is how many seconds to wait for a port that is about to be free. Raises AddressRefused; PortTaken when
+    it still is not.
     """
     deadline = time.monotonic() + patience
     while True:
         try:
             return _bind(host, port)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
+        except (OSError, UnicodeError) as error:
+            if getattr(error, "errno", None) != errno.EADDRINUSE:
+                raise AddressRefused(_explain(host, port, error)) from None
             if time.monotonic() >= deadline:
-                raise PortTaken(error.errno, f"port {port} on {host} is in use by another program") from None
+                what = f"port {port} on {host} is in use by another program"
+                raise PortTaken(f"{what}; choose another with --port or PORT") from None
         time.sleep(0.1)
+
+
+def _explain(host: str, port: int, error: OSError | UnicodeError) -> str:
+    why = getattr(error, "strerror", None) or error
+    if isinstance(error, PermissionError):
+        return f"port {port} on {host} is not allowed to this user: choose one above 1023 with --port or PORT"
+    return f"{host} can't be listened on ({why}): --host or WEB_HOST must be an address of this machine"
 
 
 def _bind(host: str, port: int) -> socket.socket:

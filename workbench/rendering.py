@@ -1,22 +1,25 @@
 """Renders a page, or the part of it that htmx asked for, with what every page needs around it."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django_htmx.http import HttpResponseClientRefresh
+from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
 
 from evolution.actors import Role
 from evolution.models import Harness
+from evolution.states import HarnessKind
 from workbench.access import actor_of
 
-REHEARSAL_MODEL = "rehearsal-policy"
 
-
-def model_in_use() -> str:
-    """The model that answers as the policy now."""
-    return settings.LLM_MODEL_POLICY if settings.LLM_BASE_URL else REHEARSAL_MODEL
+def model_in_use(harness: Harness | None = None) -> str:
+    """The model that runs the harness now: as the judge, or as the policy that answers."""
+    role = "judge" if harness is not None and harness.kind == HarnessKind.JUDGE else "policy"
+    if not settings.LLM_BASE_URL and not settings.LLM_API_KEY:
+        return f"rehearsal-{role}"
+    return str(getattr(settings, f"LLM_MODEL_{role.upper()}"))
 
 
 def render_page(
@@ -28,7 +31,7 @@ def render_page(
         "harness": harness,
         "actor": actor,
         "may": {role.name.lower(): actor.role >= role for role in Role},
-        "model_in_use": model_in_use(),
+        "model_in_use": model_in_use(harness),
     }
     part = _wanted_part(request)
     if not part:
@@ -41,6 +44,15 @@ def refresh_when_done(request: HttpRequest, *, running: bool) -> HttpResponse | 
     if _wanted_part(request) == "progress" and not running:
         return HttpResponseClientRefresh()
     return None
+
+
+def answer_watch(request: HttpRequest, stamp: str) -> HttpResponse | None:
+    """Answer the poll of parts/watch.html: nothing, or the event that says that the page shows the past."""
+    htmx = getattr(request, "htmx", None)
+    if not htmx or htmx.target != "watch":
+        return None
+    answer = HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return answer if request.GET.get("seen", "") == stamp else trigger_client_event(answer, "stale")
 
 
 def _wanted_part(request: HttpRequest) -> str:

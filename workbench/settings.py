@@ -6,24 +6,24 @@ Embedded servers under `var/` stand in wherever `DATABASE_URL` or `CELERY_BROKER
 from pathlib import Path
 from typing import Any
 
-import environ
 from django.utils.translation import gettext_lazy as _
 
 from workbench.embedded.paths import broker_socket, database_socket_directory, var_directory
+from workbench.environment import Environment, check_var
 from workbench.secret_key import load_secret_key
 
-env = environ.Env()
+env = Environment()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # Values of the environment win over those of the file.
 if (BASE_DIR / ".env").is_file():
-    environ.Env.read_env(BASE_DIR / ".env")
+    Environment.read_env(BASE_DIR / ".env")
 
 EMBEDDED_DATABASE = not env.str("DATABASE_URL", default="")
 EMBEDDED_BROKER = not env.str("CELERY_BROKER_URL", default="")
 
 # Everything the installation owns: embedded servers, harness repositories, logs, generated secrets.
-VAR_DIR = var_directory()
+VAR_DIR = check_var(var_directory())
 # Bare git repositories of the harnesses; web and workers must share it.
 REPOSITORIES_DIR = Path(env.str("REPOSITORIES_DIR", default=str(VAR_DIR / "repositories")))
 DEFAULT_HARNESS = env.str("DEFAULT_HARNESS", default="live_commerce")
@@ -55,6 +55,7 @@ MIDDLEWARE = [
     "workbench.middleware.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "workbench.middleware.RefuseNulMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -64,6 +65,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "workbench.middleware.UnreadableRepositoryMiddleware",
 ]
 
 ROOT_URLCONF = "workbench.urls"
@@ -92,7 +94,7 @@ EMBEDDED_DATABASE_SETTINGS = {
     "HOST": str(database_socket_directory(VAR_DIR)),
 }
 DATABASES: dict[str, dict[str, Any]] = {
-    "default": EMBEDDED_DATABASE_SETTINGS if EMBEDDED_DATABASE else env.db("DATABASE_URL")
+    "default": EMBEDDED_DATABASE_SETTINGS if EMBEDDED_DATABASE else env.database("DATABASE_URL")
 }
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("CONN_MAX_AGE", default=60)
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
@@ -141,7 +143,7 @@ X_FRAME_OPTIONS = "DENY"
 # One queue. A message is acknowledged when its task has ended, so a killed worker loses nothing: the broker hands
 # it out again after the visibility time-out, and the sweep of leases in the database is quicker than that.
 EMBEDDED_BROKER_URL = f"redis+socket://{broker_socket(VAR_DIR)}"
-CELERY_BROKER_URL = EMBEDDED_BROKER_URL if EMBEDDED_BROKER else env.str("CELERY_BROKER_URL")
+CELERY_BROKER_URL = EMBEDDED_BROKER_URL if EMBEDDED_BROKER else env.broker("CELERY_BROKER_URL")
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # Seconds; above the longest task and the longest countdown.
     "visibility_timeout": env.int("CELERY_VISIBILITY_TIMEOUT", default=3600),

@@ -29,8 +29,8 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def _end_with_parent() -> None:
-    """Between fork and exec: have the kernel end this child when the supervisor is killed."""
+def end_with_parent() -> None:
+    """Between fork and exec: have the kernel end this child when its parent is killed."""
     if _LIBC is not None:
         _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -159,7 +159,7 @@ class Supervisor:
             pass_fds=tuple(part.files),
             # A group of its own: Ctrl-C in the terminal reaches only the supervisor, which ends things in order.
             start_new_session=True,
-            preexec_fn=_end_with_parent,
+            preexec_fn=end_with_parent,
         )
 
     async def copy_output(self, name: str, descriptor: int) -> None:

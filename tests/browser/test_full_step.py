@@ -65,7 +65,7 @@ def test_a_step_from_a_cluster_to_a_promotion(
     expect(page.get_by_role("heading", name=re.compile("^Candidate"))).to_be_visible()
 
     page.get_by_role("link", name="Steps", exact=True).click()
-    page.get_by_role("link", name="Step 1").click()
+    page.get_by_role("link", name="Step 1", exact=True).click()
     page.locator("details", has_text="Promote").locator("summary").first.click()
     reason = page.locator("#reason-promote")
     # Against the verdict a reason has to be given, and the mouse alone no longer does.

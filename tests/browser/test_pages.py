@@ -20,7 +20,7 @@ def world(operator_page: Page) -> World:
 def test_the_board_draws_its_plot(operator_page: Page, live_server: LiveServer, world: World) -> None:
     operator_page.goto(f"{live_server.url}{world.url()}")
 
-    expect(operator_page.locator(".chart .scatterlayer .trace")).to_have_count(2)
+    expect(operator_page.locator(".chart .scatterlayer .trace")).to_have_count(4)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -120,3 +120,54 @@ def test_a_taken_port_is_said_before_anything_is_started(installation: Installat
 def test_help_starts_nothing(installation: Installation) -> None:
     assert installation.manage("help").returncode == 0
     assert not (installation.var / "run").exists()
+
+
+UNREACHABLE = {
+    "DATABASE_URL": "postgres://me:secret@127.0.0.1:1/wb",
+    "CELERY_BROKER_URL": "redis://127.0.0.1:1/0",
+}
+
+
+@pytest.mark.parametrize(
+    ("environment", "line", "said"),
+    [
+        (UNREACHABLE, "up", "error: The database wb at 127.0.0.1:1 can't be reached"),
+        (UNREACHABLE, "cluster", "error: The database wb at 127.0.0.1:1 can't be reached"),
+        (UNREACHABLE, "migrate", "error: The database wb at 127.0.0.1:1 can't be reached"),
+        ({"DATABASE_URL": "nonsense"}, "up", "error: DATABASE_URL is not the address"),
+        ({"DATABASE_URL": "nonsense"}, "evaluate", "error: DATABASE_URL is not the address"),
+        ({"PORT": "abc"}, "up", "--port or PORT is 'abc'; it must be a number from 0 to 65535"),
+        ({}, "up --port 99999", "it must be a number from 0 to 65535"),
+        ({}, "up --host 203.0.113.9", "must be an address of this machine"),
+        (
+            {"WORKBENCH_VAR": "/dev/null"},
+            "up",
+            "error: /dev/null is a file; WORKBENCH_VAR must name a folder",
+        ),
+        (
+            {"WORKBENCH_VAR": "/dev/null"},
+            "demo",
+            "error: /dev/null is a file; WORKBENCH_VAR must name a folder",
+        ),
+    ],
+)
+def test_what_is_wrong_outside_is_said_in_a_sentence(
+    installation: Installation, environment: dict[str, str], line: str, said: str
+) -> None:
+    installation.environment |= environment
+    result = installation.manage(*line.split())
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False), result.stderr
+    assert said in result.stderr
+    assert "secret" not in result.stderr
+
+
+def test_a_hard_kill_while_the_demonstration_is_loaded_ends_that_too(installation: Installation) -> None:
+    up = installation.up("--port", "0")
+    up.wait_for("load demonstration")
+    wait_until(lambda: any("load_demonstration" in process.cmdline() for process in installation.processes()))
+    up.process.kill()
+    up.process.wait()
+    killed = time.monotonic()
+    wait_until(lambda: installation.processes() == [])
+    # It takes much longer to load.
+    assert time.monotonic() - killed < 8

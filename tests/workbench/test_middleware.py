@@ -1,6 +1,10 @@
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+
+from harness_repo.errors import MissingRef
+from workbench.middleware import UnreadableRepositoryMiddleware
 
 
 @pytest.mark.django_db
@@ -27,3 +31,18 @@ def test_a_part_asked_for_after_the_session_ended_sends_the_whole_page_to_the_si
 @pytest.mark.django_db
 def test_a_page_asked_for_without_sign_in_is_redirected_as_ever(client: Client) -> None:
     assert client.get("/h/shop/").headers["Location"] == "/accounts/login/?next=/h/shop/"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("query", ["text=%00", "state=a%00b", "next=x\0"])
+def test_a_query_with_a_nul_is_a_bad_request(client: Client, query: str) -> None:
+    answer = client.get(f"/accounts/login/?{query}")
+    assert (answer.status_code, "To the board" in answer.content.decode()) == (400, True)
+
+
+def test_a_repository_that_cannot_be_read_is_said_on_any_page(rf: RequestFactory) -> None:
+    middleware = UnreadableRepositoryMiddleware(lambda _request: HttpResponse())
+    answer = middleware.process_exception(rf.get("/h/shop/"), MissingRef("main is gone"))
+    assert answer is not None
+    assert (answer.status_code, "main is gone" in answer.content.decode()) == (503, True)
+    assert middleware.process_exception(rf.get("/h/shop/"), ZeroDivisionError()) is None

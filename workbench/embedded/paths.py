@@ -8,6 +8,8 @@ from pathlib import Path
 # sockaddr_un holds 108 bytes with the closing NUL (unix(7)).
 MAX_SOCKET_PATH = 107
 LONGEST_SOCKET_NAME = "postgres/.s.PGSQL.5432.lock"
+# They separate hosts for libpq, and parts of a URL.
+SPECIAL_IN_ADDRESSES = b",;%?#"
 
 
 def var_directory() -> Path:
@@ -19,17 +21,23 @@ def var_directory() -> Path:
 
 
 def run_directory(var: Path) -> Path:
-    """Return the folder of the sockets: `var`/run, or one keyed by it under the temporary folder when that is too long.
+    """Return the folder of the sockets: `var`/run, or one keyed by it under the temporary folder when that won't do.
 
-    Raises OSError when no folder is short enough for a unix socket.
+    Raises OSError when no folder is short and plain enough for a unix socket.
     """
     key = f"workbench-{os.getuid()}-{hashlib.sha256(os.fsencode(var)).hexdigest()[:16]}"
     # The last resort is fixed: TMPDIR may be long itself. `make_folder` refuses what someone else made there.
     candidates = (var / "run", Path(tempfile.gettempdir()) / key, Path("/tmp") / key)  # noqa: S108
     for directory in candidates:
-        if len(os.fsencode(directory / LONGEST_SOCKET_NAME)) <= MAX_SOCKET_PATH:
+        if can_hold_sockets(directory):
             return directory
-    raise OSError(f"no folder is short enough for a unix socket: {candidates[0]}")
+    raise OSError(f"no folder is short and plain enough for a unix socket: {candidates[0]}")
+
+
+def can_hold_sockets(directory: Path) -> bool:
+    """Whether a path fits a unix socket, and means the same in libpq's list of hosts and in the broker's URL."""
+    path = os.fsencode(directory / LONGEST_SOCKET_NAME)
+    return len(path) <= MAX_SOCKET_PATH and not set(path) & set(SPECIAL_IN_ADDRESSES)
 
 
 def database_socket_directory(var: Path) -> Path:

@@ -43,7 +43,7 @@ def postgres_server(var: Path, *, durable: bool = True, forbid_namespace: bool =
     draft = var / "pgdata.draft"
     options = [
         "listen_addresses=",
-        f"unix_socket_directories={sockets}",
+        f"unix_socket_directories={quote_in_list(str(sockets))}",
         "unix_socket_permissions=0700",
         "timezone=UTC",
         "log_timezone=UTC",
@@ -78,7 +78,23 @@ def postgres_server(var: Path, *, durable: bool = True, forbid_namespace: bool =
             on_ready=lambda: ensure_workbench_database(sockets),
             refuses_root=True,
             forbid_namespace=forbid_namespace,
+            obstacle=lambda: describe_foreign_data(data),
         )
+    )
+
+
+def quote_in_list(item: str) -> str:
+    """Quote one item of a setting that holds a list, where commas and outer spaces mean something."""
+    return '"' + item.replace('"', '""') + '"'
+
+
+def describe_foreign_data(data: Path) -> str:
+    """Say what to do with a data folder that no PostgreSQL has made: empty, or somebody else's."""
+    if not data.exists() or (data / "PG_VERSION").exists():
+        return ""
+    return (
+        f"{data} is there, but holds no PostgreSQL database: put back what belongs there, "
+        "or move it away to begin with an empty one"
     )
 
 

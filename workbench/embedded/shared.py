@@ -23,7 +23,7 @@ POLL_SECONDS = 0.02
 
 
 class ServerError(RuntimeError):
-    """An embedded server did not start; the message holds the end of its log."""
+    """An embedded server did not start; the message says what to do, or holds the end of its log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,8 @@ class ServerSpec:
     refuses_root: bool = False
     forbid_namespace: bool = False
     """Take another user at once, as where user namespaces are forbidden."""
+    obstacle: Callable[[], str] = lambda: ""
+    """Why the server can't be started with what is on the disk, in a sentence; empty when it can."""
 
 
 class SharedServer:
@@ -134,6 +136,8 @@ class SharedServer:
                 if time.monotonic() > deadline:
                     raise ServerError(self.describe_failure(f"was not ready after {START_SECONDS} seconds"))
                 if (keeper is None or keeper.poll() is not None) and not self.is_running():
+                    if obstacle := self.spec.obstacle():
+                        raise ServerError(obstacle)
                     keeper = self.start_keeper()
                 time.sleep(POLL_SECONDS)
         finally:

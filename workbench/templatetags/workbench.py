@@ -15,10 +15,13 @@ from django.utils.timesince import timesince
 from django.utils.translation import get_language_info, gettext
 
 from evolution.actors import Role
-from evolution.loop.reasons import explain_reasons
+from evolution.loop.reasons import SMALLEST_P, WORDS, explain_reasons
+from evolution.states import Split
 from workbench import text_marks, trajectories
 from workbench.event_names import name_deed, name_kind
 from workbench.flip_names import name_flip
+from workbench.job_words import describe_job
+from workbench.policy_words import explain_policy
 
 register = template.Library()
 
@@ -93,7 +96,7 @@ def when(moment: datetime | None) -> SafeString | str:
 @register.filter
 def percent(share: float | None) -> str:
     """A share of 0-1 in percent with one decimal, or a dash."""
-    return "–" if share is None else f"{100 * share:.1f}"
+    return "–" if share is None else f"{100 * share:.1f}".replace("-", "−")
 
 
 @register.filter
@@ -120,7 +123,24 @@ def points(share: float | None) -> SafeString | str:
     if share is None:
         return "–"
     tone = "up" if share > 0 else "down" if share < 0 else ""
-    return format_html('<span class="delta {}">{}</span>', tone, f"{100 * share:+.1f}".replace("-", "−"))
+    return format_html('<span class="delta {}">{}</span>', tone, signed(share))
+
+
+@register.filter
+def signed(share: float | None) -> str:
+    """A difference of shares (0-1) in percentage points with its sign, without a colour."""
+    if share is None:
+        return "–"
+    text = f"{100 * share:+.1f}"
+    return "0.0" if text in {"+0.0", "-0.0"} else text.replace("-", "−")
+
+
+@register.filter
+def p_value(p: float | None) -> str:
+    """A p-value with three decimals; a smaller one as less than the smallest of these."""
+    if p is None:
+        return "–"
+    return f"< {SMALLEST_P}" if p < SMALLEST_P else f"{p:.3f}"
 
 
 @register.filter
@@ -130,17 +150,26 @@ def explain(reasons: Any) -> list[str]:
 
 
 register.filter("reveal", text_marks.reveal)
+register.filter("spell", text_marks.spell)
 register.filter("markdown", text_marks.render_markdown)
 register.filter("pretty", trajectories.pretty)
 register.filter("read_turns", trajectories.read_turns)
 register.filter("kind_name", name_kind)
 register.filter("deed_name", name_deed)
+register.filter("describe_job", describe_job)
+register.filter("explain_policy", explain_policy)
 
 
 @register.filter
 def get(mapping: Any, key: Any) -> Any:
     """The value of a key, or nothing."""
     return mapping.get(key) if isinstance(mapping, dict) else None
+
+
+@register.filter
+def rows(value: Any) -> list[Any]:
+    """A list as it is, anything else as an empty one: what was imported can have any shape."""
+    return value if isinstance(value, list) else []
 
 
 @register.filter
@@ -165,6 +194,24 @@ def role_name(role: Role) -> str:
 def role_label(name: str) -> str:
     """A role in the reader's language, from its name."""
     return role_name(Role[name.upper()])
+
+
+@register.filter
+def metric_name(name: str) -> str:
+    """A metric in the reader's language; what a source calls its own scores stays as it is."""
+    return str(WORDS.get(name, name))
+
+
+@register.filter
+def split_name(split: str) -> str:
+    """A split of a dataset in the reader's language."""
+    return str(dict(Split.choices).get(split, split))
+
+
+@register.filter
+def source_name(source: str) -> str:
+    """Where a failure came from; only our own evaluations have a name to translate."""
+    return gettext("evaluation") if source == "evaluation" else source
 
 
 @register.simple_tag

@@ -7,11 +7,11 @@ from django.views.decorators.http import require_safe
 
 from evolution.models import Harness
 from evolution.queries import board as board_queries
-from evolution.queries import clusters, events, releases
+from evolution.queries import clusters, evaluations, events, releases
 from evolution.states import HarnessKind
 from workbench.access import Request, get_harness_for
 from workbench.charts import series_figure
-from workbench.rendering import render_page
+from workbench.rendering import answer_watch, render_page
 from workbench.views.events import link_events
 
 
@@ -28,16 +28,22 @@ def home(request: HttpRequest) -> HttpResponse:
 def board(request: Request, harness: str) -> HttpResponse:
     """Show the series, the figures and the queues of a harness."""
     record = get_harness_for(request, harness)
+    stamp = events.newest_event(record)
+    if answer := answer_watch(request, stamp):
+        return answer
     live = releases.live_release(record)
+    measured = releases.live_evaluation(record)
     series = board_queries.series(record)
-    selected = record.selected_commit or (live.commit if live else "")
+    live_commit = measured.commit if measured else ""
     next_action = board_queries.next_action(record)
     context = {
         "live": live,
         "series": series,
-        "figure": series_figure(series, selected) if series else None,
-        "selected": selected,
-        "shown": _shown_point(series, selected),
+        "figure": series_figure(series, live_commit) if series else None,
+        "live_commit": live_commit,
+        "live_evaluation": measured,
+        "scores": evaluations.score_overall(measured) if measured else None,
+        "stamp": stamp,
         "next_action": next_action,
         "next_url": _address(record, next_action) if next_action else "",
         "waiting": [(item, _address(record, item)) for item in board_queries.waiting(record)],
@@ -50,9 +56,3 @@ def board(request: Request, harness: str) -> HttpResponse:
 
 def _address(harness: Harness, item: board_queries.NextAction | board_queries.Waiting) -> str:
     return reverse(item.url_name, args=[harness.name, *item.args])
-
-
-def _shown_point(series: list[board_queries.SeriesPoint], selected: str) -> board_queries.SeriesPoint | None:
-    """The point of the selected version, else the newest: what the tiles speak of."""
-    chosen = [point for point in series if point.commit == selected] or series
-    return chosen[-1] if chosen else None

@@ -11,7 +11,7 @@ from evolution.models import FailureCase
 from evolution.queries import cases as case_queries
 from evolution.states import CaseState
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.forms import CaseFilterForm, ImportForm, ReasonForm, first_error
+from workbench.forms import CaseFilterForm, ImportForm, first_error, read_reason
 from workbench.rendering import render_page
 
 
@@ -22,7 +22,7 @@ def case_list(request: Request, harness: str) -> HttpResponse:
     wanted = CaseFilterForm(request.GET).wanted()
     context = {
         "page": case_queries.list_cases(record, wanted, request.GET.get("page", 1)),
-        "facets": case_queries.case_facets(record),
+        "facets": case_queries.case_facets(record, wanted.state),
         "wanted": wanted,
         "states": CaseState.choices,
         "unclustered": case_queries.UNCLUSTERED,
@@ -67,7 +67,7 @@ def ignore(request: Request, harness: str, pk: int) -> HttpResponse:
     """Take a failure out of the inbox, with a reason."""
     case = get_for(request, harness, FailureCase, pk=pk)
     with told(request, _("The case is ignored.")):
-        case_actions.ignore_case(actor_of(request), case, _reason(request))
+        case_actions.ignore_case(actor_of(request), case, read_reason(request.POST))
     return redirect("case", harness, pk)
 
 
@@ -78,8 +78,3 @@ def reopen(request: Request, harness: str, pk: int) -> HttpResponse:
     with told(request, _("The case is open again.")):
         case_actions.reopen_case(actor_of(request), case)
     return redirect("case", harness, pk)
-
-
-def _reason(request: Request) -> str:
-    form = ReasonForm(request.POST)
-    return str(form.cleaned_data["reason"]) if form.is_valid() else ""

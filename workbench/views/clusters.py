@@ -7,11 +7,15 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import clusters as cluster_actions
 from evolution.actions import diagnosis as diagnosis_actions
-from evolution.models import Cluster
+from evolution.models import Cluster, Diagnosis
 from evolution.queries import clusters as cluster_queries
-from evolution.states import ClusterState, JobKind
+from evolution.states import ClusterState, DiagnosisState, JobKind
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
+from workbench.forms import NameForm, read_form, read_reason
+from workbench.next_steps import find_next_step
 from workbench.rendering import refresh_when_done, render_page
+
+REJECTED = DiagnosisState.REJECTED
 
 
 @require_safe
@@ -21,8 +25,11 @@ def cluster_list(request: Request, harness: str) -> HttpResponse:
     job = cluster_queries.latest_job(record, JobKind.CLUSTER)
     running = cluster_queries.is_running(job)
     state = request.GET.get("state", "live")
+    clusters = cluster_queries.list_clusters(record, state)
     context = {
-        "clusters": cluster_queries.list_clusters(record, state),
+        "clusters": [
+            (cluster, find_next_step(cluster, record.name, _standing(cluster))) for cluster in clusters
+        ],
         "job": job,
         "is_running": running,
         "state": state,
@@ -33,6 +40,11 @@ def cluster_list(request: Request, harness: str) -> HttpResponse:
     return refresh_when_done(request, running=running) or render_page(
         request, "clusters.html", context, record
     )
+
+
+def _standing(cluster: Cluster) -> list[Diagnosis]:
+    diagnoses: list[Diagnosis] = cluster.standing_diagnoses  # type: ignore[attr-defined]  # the query's
+    return diagnoses
 
 
 @require_POST
@@ -57,6 +69,8 @@ def cluster_page(request: Request, harness: str, number: int) -> HttpResponse:
         "members": cluster_queries.list_members(cluster),
         "size": cluster.members.count(),
         "diagnoses": [(diagnosis, cluster_queries.list_quotes(diagnosis)) for diagnosis in diagnoses],
+        "rejections": cluster_queries.list_rejections(diagnoses),
+        "next": find_next_step(cluster, record.name, [d for d in diagnoses if d.state != REJECTED]),
         "job": job,
         "is_running": running,
     }
@@ -70,7 +84,8 @@ def rename(request: Request, harness: str, number: int) -> HttpResponse:
     """Give a cluster a better name."""
     cluster = get_for(request, harness, Cluster, number=number)
     with told(request, _("Renamed.")):
-        cluster_actions.rename_cluster(actor_of(request), cluster, request.POST.get("name", "").strip()[:200])
+        name = read_form(NameForm(request.POST))["name"]
+        cluster_actions.rename_cluster(actor_of(request), cluster, name)
     return redirect("cluster", harness, number)
 
 
@@ -79,7 +94,7 @@ def ignore(request: Request, harness: str, number: int) -> HttpResponse:
     """Leave a cluster alone, with a reason."""
     cluster = get_for(request, harness, Cluster, number=number)
     with told(request, _("The cluster is ignored.")):
-        cluster_actions.ignore_cluster(actor_of(request), cluster, request.POST.get("reason", "").strip())
+        cluster_actions.ignore_cluster(actor_of(request), cluster, read_reason(request.POST))
     return redirect("cluster", harness, number)
 
 

@@ -10,7 +10,7 @@ from evolution.actions import diagnosis as diagnosis_actions
 from evolution.actions import proposals as proposal_actions
 from evolution.models import Diagnosis
 from workbench.access import Request, actor_of, get_for, told
-from workbench.forms import DiagnosisForm, first_error
+from workbench.forms import DiagnosisForm, first_error, read_reason
 
 
 def _get(request: Request, harness: str, pk: int) -> Diagnosis:
@@ -50,7 +50,5 @@ def reject(request: Request, harness: str, pk: int) -> HttpResponse:
     """Say that a diagnosis is wrong, with a reason."""
     diagnosis = _get(request, harness, pk)
     with told(request, _("The diagnosis is rejected.")):
-        diagnosis_actions.reject_diagnosis(
-            actor_of(request), diagnosis, request.POST.get("reason", "").strip()
-        )
+        diagnosis_actions.reject_diagnosis(actor_of(request), diagnosis, read_reason(request.POST))
     return redirect("cluster", harness, diagnosis.cluster.number)

@@ -14,6 +14,7 @@ from evolution.models import CaseResult, Evaluation
 from evolution.queries import evaluations as evaluation_queries
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.forms import EvaluationForm, first_error
+from workbench.parameters import read_number
 from workbench.rendering import refresh_when_done, render_page
 
 
@@ -94,7 +95,8 @@ def cancel(request: Request, harness: str, pk: int) -> HttpResponse:
     evaluation = _get(request, harness, pk)
     with told(request, _("The evaluation is cancelled; it can be resumed.")):
         evaluation_actions.cancel_evaluation(actor_of(request), evaluation)
-    return redirect("evaluation", harness, pk)
+    step = read_number(request.POST.get("step", ""))
+    return redirect("evaluation", harness, pk) if step is None else redirect("step", harness, step)
 
 
 @require_POST

@@ -10,19 +10,22 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import steps as step_actions
 from evolution.actors import Actor
-from evolution.models import Evaluation, Proposal, Step
+from evolution.models import Evaluation, Proposal, Release, Step
 from evolution.queries import comparison as comparison_queries
 from evolution.queries import evaluations as evaluation_queries
 from evolution.queries import proposals as proposal_queries
 from evolution.queries import releases as release_queries
 from evolution.queries import steps as step_queries
-from evolution.states import ProposalState, StepState
+from evolution.states import EvaluationState, ProposalState, StepState
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.decisions import list_choices
+from workbench.decisions import describe_decision, list_choices, list_obstacles
 from workbench.flip_names import name_counts
 from workbench.forms import DecisionForm, first_error
-from workbench.rendering import refresh_when_done, render_page
+from workbench.parameters import read_number
+from workbench.rendering import answer_watch, refresh_when_done, render_page
 
+CANCELLED = EvaluationState.CANCELLED
+MEASURED = {EvaluationState.FINISHED, EvaluationState.PARTIAL}
 DECISIONS: dict[str, Callable[[Actor, Step, str], object]] = {
     "promote": step_actions.promote_step,
     "revise": step_actions.revise_step,
@@ -37,6 +40,7 @@ def step_list(request: Request, harness: str) -> HttpResponse:
     record = get_harness_for(request, harness)
     context = {
         "steps": step_queries.list_steps(record),
+        "undecided": step_queries.undecided_step(record),
         "confirmed": proposal_queries.list_confirmed(record),
     }
     return render_page(request, "steps.html", context, record)
@@ -46,10 +50,15 @@ def step_list(request: Request, harness: str) -> HttpResponse:
 def start(request: Request, harness: str) -> HttpResponse:
     """Start a step from the proposals that were ticked."""
     record = get_harness_for(request, harness)
-    ids = [int(value) for value in request.POST.getlist("proposals") if value.isdigit()]
+    ids = [pk for value in request.POST.getlist("proposals") if (pk := read_number(value)) is not None]
     chosen = list(
         Proposal.objects.filter(harness=record, pk__in=ids, state=ProposalState.CONFIRMED).order_by("id")
     )
+    taken = Step.objects.filter(harness=record, proposals__in=ids).order_by("-number").first()
+    if not chosen and taken is not None:
+        text = _("The proposals are in step %(number)d already.") % {"number": taken.number}
+        messages.info(request, text)
+        return redirect("step", record.name, taken.number)
     if not chosen:
         messages.error(request, _("Choose at least one confirmed proposal."))
         return redirect("steps", record.name)
@@ -69,9 +78,11 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
     """Show a step: proposals, evaluations in progress, verdict and flips, and the decision."""
     step = _get(request, harness, number)
     running = step.state == StepState.EVALUATING
-    if response := refresh_when_done(request, running=running):
-        return response
     live = release_queries.live_release(step.harness)
+    stamp = _stamp(step, live)
+    if response := refresh_when_done(request, running=running) or answer_watch(request, stamp):
+        return response
+    choices = list_choices(step, actor_of(request))
     evaluations = [_measured(role, evaluation) for role, evaluation in _evaluations(step)]
     context = {
         "step": step,
@@ -79,11 +90,33 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
         "evaluations": evaluations,
         "is_running": running,
         "flips": _count_flips(step),
-        "choices": list_choices(step, actor_of(request)),
+        "guards": step_queries.list_guards(step),
+        "choices": choices,
+        "obstacles": list_obstacles(choices),
+        "stamp": stamp,
+        "is_measured": _is_measured(step),
+        "is_cancelled": any(evaluation.state == CANCELLED for _role, evaluation in _evaluations(step)),
         "base_moved": live is not None and live.commit != step.base_commit,
         "is_decided": step.state not in {StepState.READY, StepState.EVALUATING, StepState.EVALUATED},
     }
     return render_page(request, "step.html", context, step.harness)
+
+
+def _stamp(step: Step, live: Release | None) -> str:
+    """What the page shows of the step and of what is live; another stamp means that it is out of date."""
+    measured = (step.base_evaluation_id, step.candidate_evaluation_id, step.verdict_id)
+    return "-".join(str(part) for part in (step.state, step.candidate_commit, *measured, live and live.pk))
+
+
+def _is_measured(step: Step) -> bool:
+    """Whether evaluating again would bring nothing: both sides are measured to the end, and comparable."""
+    both = [evaluation for _role, evaluation in _evaluations(step)]
+    finished = all(evaluation.state == EvaluationState.FINISHED for evaluation in both)
+    return len(both) == len(("base", "candidate")) and finished and _is_comparable(step)
+
+
+def _is_comparable(step: Step) -> bool:
+    return step.verdict is not None and bool(step.verdict.figures.get("comparable", True))
 
 
 def _evaluations(step: Step) -> list[tuple[str, Evaluation]]:
@@ -101,7 +134,9 @@ def _measured(role: str, evaluation: Evaluation) -> dict[str, object]:
 
 
 def _count_flips(step: Step) -> list[tuple[str, str, int]]:
-    if step.state == StepState.EVALUATING or not step.base_evaluation or not step.candidate_evaluation:
+    if not step.base_evaluation or not step.candidate_evaluation:
+        return []
+    if not {step.base_evaluation.state, step.candidate_evaluation.state} <= MEASURED:
         return []
     return name_counts(comparison_queries.compare(step.base_evaluation, step.candidate_evaluation).counts)
 
@@ -123,9 +158,12 @@ def decide(request: Request, harness: str, number: int) -> HttpResponse:
     if not form.is_valid():
         messages.error(request, first_error(form))
         return redirect("step", harness, number)
-    with told(request, _("Decided.")):
-        action = DECISIONS[form.cleaned_data["decision"]]
-        action(actor_of(request), step, form.cleaned_data["reason"].strip())
+    decision, was_live = form.cleaned_data["decision"], step.state == StepState.PROMOTED
+    with told(request):
+        DECISIONS[decision](actor_of(request), step, form.cleaned_data["reason"].strip())
+        # Built by format_html, so it can carry the link onward.
+        text = describe_decision(step, decision, was_live=was_live)
+        messages.success(request, text, extra_tags="onward")
     return redirect("step", harness, number)
 
 

@@ -31,3 +31,13 @@ def test_a_long_temporary_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) ->
 def test_var_can_be_moved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WORKBENCH_VAR", str(tmp_path))
     assert var_directory() == tmp_path.resolve()
+
+
+@pytest.mark.parametrize("name", ["a,b", "a%20b", "a;b", "a#b", "a?b"])
+def test_a_path_that_would_be_read_as_something_else_is_not_used(name: str) -> None:
+    assert run_directory(Path("/srv", name)).parent == Path(tempfile.gettempdir())
+
+
+@pytest.mark.parametrize("name", ["a b", "a'b", 'a"b', "工作台"])
+def test_other_characters_do_no_harm(name: str) -> None:
+    assert run_directory(Path("/srv", name)) == Path("/srv", name, "run")

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from workbench.embedded.postgres import connection_string, is_answering, postgres_server
+from workbench.embedded.postgres import connection_string, is_answering, postgres_server, quote_in_list
 from workbench.embedded.shared import ServerError
 
 
@@ -94,7 +94,30 @@ def test_a_half_made_data_folder_is_made_again(var: Path) -> None:
 def test_what_went_wrong_is_said(var: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = postgres_server(var, durable=False)
     shutil.copytree(Path(__file__).parent, var / "pgdata")
+    (var / "pgdata" / "PG_VERSION").touch()
     monkeypatch.setattr("workbench.embedded.shared.START_SECONDS", 2)
     with pytest.raises(ServerError, match="could not access the server configuration"):
         server.acquire()
     assert server.users is None
+
+
+@pytest.mark.parametrize("content", [[], ["notes.txt"]])
+def test_a_data_folder_of_nobody_is_said_with_what_to_do(var: Path, content: list[str]) -> None:
+    (var / "pgdata").mkdir()
+    for name in content:
+        (var / "pgdata" / name).touch()
+    server = postgres_server(var, durable=False)
+    with pytest.raises(ServerError, match=r"holds no PostgreSQL database: .* move it away"):
+        server.acquire()
+    assert [path.name for path in (var / "pgdata").iterdir()] == content
+    assert not server.is_running()
+
+
+def test_it_runs_below_a_folder_whose_name_is_full_of_signs(var: Path) -> None:
+    server = postgres_server(var / "a,b; 'c' \"d\" %20", durable=False)
+    with server.in_use():
+        assert query(server.spec.socket_folder, "SELECT 1") == "1"
+
+
+def test_an_item_of_a_list_is_quoted_as_postgresql_reads_it() -> None:
+    assert quote_in_list('/a, "b"') == '"/a, ""b"""'

@@ -1,7 +1,10 @@
+import shutil
+
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from evolution.loop.repositories import open_repository
 from evolution.models import Event
 from tests.workbench.views.conftest import World
 from tests.workbench.views.pages import list_actions, list_pages
@@ -82,3 +85,24 @@ def test_the_refusal_says_which_role_it_takes(world: World, viewer: Client) -> N
     answer = viewer.post(world.url("clusters/start/"))
 
     assert "developer" in answer.content.decode()
+
+
+def test_no_action_stores_or_stumbles_over_a_nul(world: World, operator: Client) -> None:
+    names = ("reason", "feedback", "hypothesis", "changes", "name", "ref", "path", "content", "proposals")
+    before = Event.objects.count()
+
+    for action, address in list_actions(world).items():
+        if action not in {"case_reopen", "clusters_start", "cluster_diagnose", "diagnosis_draft"}:
+            fields = {**dict.fromkeys(names, "a\0"), "decision": "revise"}
+            assert operator.post(address, fields).status_code == 302, action
+
+    texts = Event.objects.order_by("id")[before:].values_list("verb", "reason")
+    assert [verb for verb, reason in texts if "a" in reason] == []
+
+
+def test_no_page_breaks_when_the_repository_is_gone(world: World, viewer: Client) -> None:
+    shutil.rmtree(open_repository(world.harness).path)
+
+    answers = {name: viewer.get(address).status_code for name, address in list_pages(world).items()}
+
+    assert {name for name, status in answers.items() if status not in {200, 302}} == set()

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -110,3 +111,29 @@ def test_a_case_without_a_trajectory_is_shown(world: World, viewer: Client) -> N
     )
 
     assert viewer.get(world.url(f"cases/{case.pk}/")).status_code == 200
+
+
+@pytest.mark.parametrize("odd", [True, 5, 1.5, "x", {"a": 1}, [5], [None]])
+def test_a_case_of_whatever_shape_is_shown(world: World, viewer: Client, odd: Any) -> None:
+    parts = ("messages", "tool_calls", "hooks", "skills_loaded", "status", "error", "usage")
+    FailureCase.objects.filter(pk=world.case.pk).update(
+        trajectory=dict.fromkeys(parts, odd),
+        context={"room": {"name": odd, "current_link": odd}, "products": odd, "faq": odd},
+        request={"danmaku": odd, "history": odd},
+        scores={"accuracy": odd},
+        findings=odd,
+    )
+
+    assert viewer.get(world.url(f"cases/{world.case.pk}/")).status_code == 200
+
+
+def test_the_counts_of_the_filters_are_of_the_state(world: World, viewer: Client) -> None:
+    FailureCase.objects.filter(pk=world.case.pk).update(state="ignored", category="stock")
+
+    facets = {
+        state: viewer.get(world.url(f"cases/?state={state}")).context["facets"] for state in ("open", "")
+    }
+
+    assert "stock" not in facets["open"].categories
+    assert facets[""].categories["stock"] == 1
+    assert [cluster.n for cluster in facets["open"].clusters] == [1]

@@ -1,8 +1,9 @@
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evolution.models import Job, Proposal
+from evolution.models import Cluster, Job, Proposal
 from tests.evolution.intake import make_cluster
 from tests.workbench.views.conftest import World, make_diagnosis
 
@@ -104,3 +105,39 @@ def test_a_diagnosis_is_rejected(world: World, developer: Client) -> None:
 
     world.diagnosis.refresh_from_db()
     assert world.diagnosis.state == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("drafted", "review proposal"),
+        ("confirmed", "start a step with proposal"),
+        ("rejected", "diagnose again"),
+        ("released", "diagnose again"),
+    ],
+)
+def test_the_next_action_follows_the_proposal(world: World, viewer: Client, state: str, text: str) -> None:
+    Cluster.objects.update(state="diagnosed")
+    Proposal.objects.filter(pk=world.proposal.pk).update(state=state)
+
+    ((_cluster, following),) = viewer.get(world.url("clusters/")).context["clusters"]
+
+    assert following.text.startswith(text)
+
+
+def test_a_rejected_diagnosis_says_why_and_is_made_again(world: World, developer: Client) -> None:
+    Proposal.objects.filter(pk=world.proposal.pk).update(diagnosis=None)
+    developer.post(world.url(f"diagnoses/{world.diagnosis.pk}/reject/"), {"reason": "no such tool"})
+
+    page = developer.get(world.url("clusters/1/"))
+
+    assert "no such tool" in page.content.decode()
+    assert page.context["next"].text == "diagnose"
+
+
+def test_what_came_of_a_clustering_is_in_the_readers_language(world: World, viewer: Client) -> None:
+    result = {"clusters": 8, "unclustered": 10}
+    job = {"kind": "cluster", "state": "done", "created_by": "x", "message": "as the worker wrote it"}
+    Job.objects.create(harness=world.harness, result=result, **job)
+
+    assert "8 clusters, 10 unclustered" in viewer.get(world.url("clusters/")).content.decode()

@@ -1,3 +1,4 @@
+import pytest
 from django.test import Client
 
 from evolution.models import CaseResult
@@ -45,3 +46,39 @@ def test_a_case_side_by_side_marks_the_words_that_changed(world: World, viewer: 
 
 def test_a_case_that_is_not_there_is_no_error(world: World, viewer: Client) -> None:
     assert viewer.get(address(world, "&case=999999")).status_code == 200
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, "9" * 18, "-1"])
+def test_what_is_no_number_is_no_error(world: World, viewer: Client, number: str) -> None:
+    pair = [f"&case={number}", f"&case=1&repeat={number}", f"&page={number}"]
+
+    statuses = {viewer.get(address(world, extra)).status_code for extra in pair}
+    statuses.add(viewer.get(world.url(f"comparison/?base={number}")).status_code)
+    assert statuses <= {200, 404}
+
+
+def test_the_flipped_cases_are_what_it_opens_with(world: World, viewer: Client) -> None:
+    answer = viewer.get(address(world))
+
+    assert {row.flip for row in answer.context["page"]} == {"fixed"}
+    assert len(viewer.get(address(world, "&flip=all")).context["page"]) == 12
+    # The first danmaku of the made-up cases is their key.
+    assert [row.text for row in answer.context["page"]] == [row.key for row in answer.context["page"]]
+
+
+def test_side_by_side_walks_the_filtered_cases_and_leads_back(world: World, viewer: Client) -> None:
+    rows = viewer.get(address(world)).context["page"].object_list
+    answer = viewer.get(address(world, f"&case={rows[1].case_id}"))
+
+    around = answer.context
+    assert (around["previous"], around["next"]) == (rows[0].case_id, rows[2].case_id)
+    assert world.url("steps/1/") in answer.content.decode()
+
+
+@pytest.mark.parametrize("query", ["?base={0}&candidate={0}", "?base={0}", "?compare=1"])
+def test_a_choice_of_one_or_none_is_said_to_be_none(world: World, viewer: Client, query: str) -> None:
+    answer = viewer.get(world.url(f"comparison/{query.format(world.step.base_evaluation_id)}"))
+
+    chosen = [pk for _name, _label, pk in answer.context["pickers"]]
+    assert "Choose two different evaluations" in answer.content.decode()
+    assert len(set(chosen)) == 2

@@ -94,3 +94,15 @@ def test_a_sealed_split_is_not_offered(world: World, developer: Client) -> None:
     developer.post(world.url("evaluations/start/"), fields)
 
     assert Evaluation.objects.count() == before
+
+
+def test_the_means_of_an_unfinished_evaluation_are_marked(
+    world: World, viewer: Client, evaluation: Evaluation
+) -> None:
+    address = world.url(f"evaluations/{evaluation.pk}/")
+    assert "so far" not in viewer.get(address).content.decode()
+
+    Evaluation.objects.filter(pk=evaluation.pk).update(state="running", total=80)
+
+    assert "so far, 12 of 80" in viewer.get(address).content.decode()
+    assert "so far" in viewer.get(world.url("evaluations/")).content.decode()

@@ -1,3 +1,5 @@
+import shutil
+
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -41,11 +43,42 @@ def test_the_prediction_names_its_cases(world: World, viewer: Client) -> None:
     assert [case.title for case in context["at_risk"]] == ["q1"]
 
 
-def test_a_proposal_is_confirmed(world: World, developer: Client) -> None:
-    developer.post(world.url(f"proposals/{world.proposal.pk}/confirm/"))
+def test_a_proposal_is_confirmed_at_the_head_that_the_page_showed(world: World, developer: Client) -> None:
+    page = developer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+    assert f'name="reviewed" value="{world.proposal.head_commit}"' in page
+
+    fields = {"reviewed": world.proposal.head_commit}
+    developer.post(world.url(f"proposals/{world.proposal.pk}/confirm/"), fields)
 
     world.proposal.refresh_from_db()
     assert (world.proposal.state, world.proposal.decided_by) == ("confirmed", "developer")
+
+
+def test_another_head_than_the_page_showed_is_not_confirmed(world: World, developer: Client) -> None:
+    for fields in ({}, {"reviewed": world.proposal.base_commit}):
+        developer.post(world.url(f"proposals/{world.proposal.pk}/confirm/"), fields)
+
+    world.proposal.refresh_from_db()
+    assert world.proposal.state == "drafted"
+
+
+def test_a_proposal_in_a_step_is_not_rejected(world: World, developer: Client) -> None:
+    proposal = world.step.proposals.get()
+
+    developer.post(world.url(f"proposals/{proposal.pk}/reject/"), {"reason": "dangerous"})
+
+    proposal.refresh_from_db()
+    assert proposal.state == "in_step"
+
+
+def test_a_rejection_needs_a_reason(world: World, developer: Client) -> None:
+    url = world.url(f"proposals/{world.proposal.pk}/")
+    assert "reason-reject" in (developer.get(url).content.decode())
+
+    developer.post(f"{url}reject/", {"reason": " "})
+
+    world.proposal.refresh_from_db()
+    assert world.proposal.state == "drafted"
 
 
 def test_an_instruction_goes_to_the_editor(world: World, developer: Client) -> None:
@@ -116,3 +149,32 @@ def test_the_list_makes_as_many_queries_for_many_proposals(world: World, viewer:
         viewer.get(world.url("proposals/"))
 
     assert len(many) == len(few)
+
+
+def test_the_editor_of_a_repository_that_is_gone_leads_back(world: World, developer: Client) -> None:
+    shutil.rmtree(open_repository(world.harness).path)
+
+    for answer in (
+        developer.get(world.url(f"proposals/{world.proposal.pk}/edit/"), follow=True),
+        developer.post(
+            world.url(f"proposals/{world.proposal.pk}/edit/"), {"path": "a", "content": ""}, follow=True
+        ),
+    ):
+        assert answer.redirect_chain == [(world.url(f"proposals/{world.proposal.pk}/"), 302)]
+        assert "error" in [message.level_tag for message in answer.context["messages"]]
+
+
+def test_a_proposal_past_review_has_no_editor(world: World, developer: Client) -> None:
+    Proposal.objects.filter(pk=world.proposal.pk).update(state="released")
+
+    answer = developer.get(world.url(f"proposals/{world.proposal.pk}/edit/?path=prompts/role.md"))
+
+    assert answer.headers["Location"] == world.url(f"proposals/{world.proposal.pk}/")
+
+
+def test_cases_at_risk_lead_to_their_newest_result(world: World, viewer: Client) -> None:
+    page = viewer.get(world.url(f"proposals/{world.proposal.pk}/"))
+
+    (case,) = page.context["at_risk"]
+    assert case.evaluation_id == world.step.candidate_evaluation_id
+    assert world.url(f"evaluations/{case.evaluation_id}/results/{case.result_id}/") in page.content.decode()

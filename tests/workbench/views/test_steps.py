@@ -4,7 +4,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from evolution.loop.repositories import open_repository
-from evolution.models import Proposal, Step
+from evolution.models import Evaluation, Proposal, Step
 from tests.workbench.views.conftest import World
 
 
@@ -49,6 +49,16 @@ def test_the_other_decisions_close_the_step(
 
     world.step.refresh_from_db()
     assert (world.step.state, world.step.reason) == (state, "because")
+
+
+@pytest.mark.parametrize("decision", ["revise", "roll_back", "stop"])
+def test_the_other_decisions_need_a_reason(world: World, operator: Client, decision: str) -> None:
+    choices = {choice.name: choice for choice in operator.get(world.url("steps/1/")).context["choices"]}
+
+    operator.post(world.url("steps/1/decide/"), {"decision": decision, "reason": " "})
+
+    world.step.refresh_from_db()
+    assert (world.step.state, choices[decision].needs_reason) == ("evaluated", True)
 
 
 def test_an_unknown_decision_is_refused(world: World, operator: Client) -> None:
@@ -108,3 +118,100 @@ def test_the_list_makes_as_many_queries_for_many_steps(world: World, viewer: Cli
         viewer.get(world.url("steps/"))
 
     assert len(many) == len(few)
+
+
+@pytest.mark.parametrize("odd", ["²", "9" * 5000, "9" * 18])
+def test_a_step_from_what_is_no_proposal_is_refused(world: World, developer: Client, odd: str) -> None:
+    developer.post(world.url("steps/start/"), {"proposals": [odd]})
+
+    assert Step.objects.count() == 1
+
+
+def test_a_measured_step_is_not_evaluated_again(world: World, developer: Client) -> None:
+    address, button = world.url("steps/1/"), world.url("steps/1/evaluate/")
+    assert button not in developer.get(address).content.decode()
+
+    Evaluation.objects.filter(pk=world.step.candidate_evaluation_id).update(state="partial")
+
+    assert button in developer.get(address).content.decode()
+
+
+def test_a_running_step_says_once_what_to_wait_for(world: World, developer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="evaluating")
+    Evaluation.objects.filter(pk=world.step.candidate_evaluation_id).update(state="running")
+
+    page = developer.get(world.url("steps/1/")).content.decode()
+
+    assert page.count("or cancel them.</p>") == 1
+    assert page.count("Cancel evaluation") == 1
+
+
+def test_cancelling_from_a_step_comes_back_to_it(world: World, developer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="evaluating")
+    Evaluation.objects.filter(pk=world.step.candidate_evaluation_id).update(state="running")
+
+    cancel = world.url(f"evaluations/{world.step.candidate_evaluation_id}/cancel/")
+    answer = developer.post(cancel, {"step": 1}, follow=True)
+
+    assert answer.redirect_chain[-1][0] == world.url("steps/1/")
+    assert "An evaluation was cancelled, so there is no verdict." in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("decision", "words"),
+    [
+        ("promote", "release/2 is live: "),
+        ("revise", "its proposals wait for their reviewers again"),
+        ("roll_back", "the live version stays"),
+        ("stop", "release/1 is live: "),
+    ],
+)
+def test_a_decision_says_what_it_did(world: World, operator: Client, decision: str, words: str) -> None:
+    fields = {"decision": decision, "reason": "because"}
+    answer = operator.post(world.url("steps/1/decide/"), fields, follow=True)
+
+    (message,) = answer.context["messages"]
+    assert words in str(message)
+    assert str(message) in answer.content.decode()
+
+
+def test_stop_names_the_version_that_will_be_live(world: World, operator: Client) -> None:
+    def explain() -> str:
+        choices = {choice.name: choice for choice in operator.get(world.url("steps/1/")).context["choices"]}
+        return choices["stop"].help
+
+    assert explain().startswith(f"The evolution ends with the baseline ({world.step.base_commit[:8]}).")
+    assert "main stays as it is" in explain()
+
+
+def test_proposals_in_a_step_already_lead_to_it(world: World, developer: Client) -> None:
+    taken = world.step.proposals.get()
+
+    answer = developer.post(world.url("steps/start/"), {"proposals": [taken.pk]}, follow=True)
+
+    assert answer.redirect_chain[-1][0] == world.url("steps/1/")
+    assert "in step 1 already" in answer.content.decode()
+
+
+def test_no_step_is_offered_while_one_is_undecided(world: World, developer: Client) -> None:
+    Proposal.objects.filter(pk=world.proposal.pk).update(state="confirmed")
+
+    page = developer.get(world.url("steps/")).content.decode()
+
+    assert "Step 1 comes first" in page
+    assert world.url("steps/start/") not in page
+
+
+def test_an_idle_step_hears_of_another_tab(world: World, viewer: Client) -> None:
+    seen = viewer.get(world.url("steps/1/")).context["stamp"]
+    Step.objects.filter(pk=world.step.pk).update(state="evaluating")
+
+    headers = {"HX-Request": "true", "HX-Target": "watch"}
+    assert "stale" in viewer.get(world.url("steps/1/"), {"seen": seen}, headers=headers).headers["HX-Trigger"]
+
+
+def test_the_policy_is_told_in_words(world: World, viewer: Client) -> None:
+    page = viewer.get(world.url("steps/1/")).content.decode()
+
+    assert "Significance level" in page
+    assert "&quot;alpha&quot;" not in page

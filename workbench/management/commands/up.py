@@ -22,9 +22,9 @@ from django.db import connections
 from workbench.claim import AlreadyRunning, Claim, claim_installation
 from workbench.embedded.servers import embedded_servers
 from workbench.embedded.shared import ServerError, SharedServer
-from workbench.listener import PortTaken, bind_listener, describe_url
+from workbench.listener import AddressRefused, bind_listener, describe_url
 from workbench.sign_in import FirstSignIn, create_first_account
-from workbench.supervisor import LogStream, Part, Supervisor
+from workbench.supervisor import LogStream, Part, Supervisor, end_with_parent
 
 WATCH_SECONDS = 2.0
 # How long the children of a supervisor that was killed may take to let go of the port.
@@ -44,27 +44,38 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-demonstration", action="store_true", help="leave an empty installation empty"
         )
-        parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8000")))
+        parser.add_argument("--port", default=os.environ.get("PORT", "8000"))
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run until Ctrl-C or SIGTERM."""
         began = time.monotonic()
         var: Path = settings.VAR_DIR
+        port = read_count("--port or PORT", options["port"], least=0, most=65_535)
+        for name in ("WEB_WORKERS", "WORKER_CONCURRENCY"):
+            read_processes(name)
         # Until the supervisor takes over, SIGTERM unwinds like Ctrl-C does.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         try:
             with (
                 claim_installation(var) as claim,
-                open_listener(options["host"], options["port"], claim) as listener,
+                open_listener(options["host"], port, claim) as listener,
                 hold_servers() as servers,
             ):
                 claim.announce(describe_url(listener))
                 first = prepare(var, demonstration=not options["no_demonstration"])
                 asyncio.run(supervise(listener, servers, began, first))
-        except (AlreadyRunning, PortTaken, ServerError) as error:
+        except (AlreadyRunning, AddressRefused, ServerError) as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
             self.stderr.write("stopped")
+
+
+def read_count(name: str, given: object, *, least: int, most: int) -> int:
+    """The number that an option or variable carries; CommandError when it is none, or out of range."""
+    text = str(given)
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most):
+        raise CommandError(f"{name} is {text[:40]!r}; it must be a number from {least} to {most}")
+    return int(text)
 
 
 @contextlib.contextmanager
@@ -99,11 +110,20 @@ def prepare(var: Path, *, demonstration: bool) -> FirstSignIn | None:
 
 
 def run_beside(command: str) -> None:
-    """Run a management command in a process of its own: what it imports would stay in this one for ever."""
+    """Run a management command in a process of its own: what it imports would stay in this one for ever.
+
+    It ends with us also when we are killed, so that the next `up` finds nobody at the same work.
+    """
     say(command.replace("_", " "))
     arguments = [sys.executable, str(settings.BASE_DIR / "manage.py"), command]
     with subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # There is one thread yet, so code between fork and exec is safe.
+        preexec_fn=end_with_parent,  # noqa: PLW1509
     ) as process:
         try:
             for line in process.stdout or ():
@@ -124,7 +144,7 @@ def list_parts(listener: socket.socket, servers: list[SharedServer]) -> list[Par
     descriptor = listener.fileno()
     # Were we killed, the servers would last until the last part has ended, too.
     held = [server.fileno() for server in servers]
-    workers, concurrency = os.environ.get("WEB_WORKERS", "2"), os.environ.get("WORKER_CONCURRENCY", "2")
+    workers, concurrency = read_processes("WEB_WORKERS"), read_processes("WORKER_CONCURRENCY")
     # Loaded once, before the fork: the workers share the memory of what they import.
     gunicorn = (
         f"gunicorn workbench.wsgi:application --bind fd://{descriptor} --preload --no-control-socket "
@@ -139,6 +159,11 @@ def list_parts(listener: socket.socket, servers: list[SharedServer]) -> list[Par
         Part("worker", [sys.executable, "-m", *worker], {"REMAP_SIGTERM": "SIGQUIT"}, held),
         Part("beat", [sys.executable, "-m", *beat], files=held),
     ]
+
+
+def read_processes(name: str) -> int:
+    """How many processes a variable asks for; 2 without it."""
+    return read_count(name, os.environ.get(name, "2"), least=1, most=1_000)
 
 
 async def supervise(

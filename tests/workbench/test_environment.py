@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from workbench.environment import Environment, check_var
+
+env = Environment()
+
+
+def test_a_database_url_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:secret@db:5433/wb")
+    config = env.database("DATABASE_URL")
+    assert (config["ENGINE"], config["NAME"]) == ("django.db.backends.postgresql", "wb")
+    assert (config["HOST"], config["PORT"], config["PASSWORD"]) == ("db", 5433, "secret")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["nonsense", "sqlite:///x", "postgres://", "postgres://me@db", "postgres://me:secret@db:port/wb", "://"],
+)
+def test_what_is_no_database_says_what_to_write(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    with pytest.raises(
+        ImproperlyConfigured, match=r"DATABASE_URL .* write postgres://USER:PASSWORD@HOST"
+    ) as caught:
+        env.database("DATABASE_URL")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["redis://h:6379/0", "redis+socket:///run/x.sock", "redis://a/0;redis://b/0"])
+def test_a_broker_is_taken(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", url)
+    assert env.broker("CELERY_BROKER_URL") == url
+
+
+@pytest.mark.parametrize("url", ["nonsense", "redis://h:port/0", "redis://a/0;b"])
+def test_what_is_no_broker_says_what_to_write(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("CELERY_BROKER_URL", url)
+    with pytest.raises(ImproperlyConfigured, match=r"CELERY_BROKER_URL .* write redis://HOST"):
+        env.broker("CELERY_BROKER_URL")
+
+
+def test_a_value_of_another_type_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONN_MAX_AGE", "soon")
+    with pytest.raises(ImproperlyConfigured, match=r"CONN_MAX_AGE can't be read: .*'soon'"):
+        env.int("CONN_MAX_AGE", default=60)
+
+
+def test_var_is_a_folder_or_to_be_made(tmp_path: Path) -> None:
+    assert check_var(tmp_path / "new") == tmp_path / "new"
+    (tmp_path / "file").touch()
+    with pytest.raises(ImproperlyConfigured, match="file is a file; WORKBENCH_VAR must name a folder"):
+        check_var(tmp_path / "file")
