@@ -57,7 +57,7 @@ messages: $(STAMP)  ## bring both catalogues up to date; the Chinese is for peop
 	$(BIN)/python manage.py makemessages -l zh_Hans -l en --no-location --no-wrap --no-obsolete \
 		-i '.venv/*' -i 'var/*' -i 'tests/*' -i 'static/*'
 	msgen --no-wrap --output-file locale/en/LC_MESSAGES/django.po locale/en/LC_MESSAGES/django.po
-	$(BIN)/python manage.py compilemessages
+	$(BIN)/python manage.py compilemessages --ignore .venv --ignore var
 
 lock: $(STAMP)  ## write the lock files anew from the .in files
 	$(COMPILE) --output-file requirements.txt requirements.in

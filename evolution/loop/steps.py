@@ -75,6 +75,7 @@ def merge_step(actor: Actor, harness: Harness, proposals: Sequence[Proposal]) ->
             candidate_commit=merged,
             created_by=actor.name,
         )
+        step.merged.set(proposals)
         for proposal in proposals:
             move(proposal, ProposalState.IN_STEP, actor, step=step)
         Harness.objects.filter(pk=harness.pk).update(stopped_at=None, selected_commit="")
@@ -157,6 +158,7 @@ def rebuild_step(actor: Actor, step: Step, without: Proposal | None = None) -> N
             change(step, **fresh)
         else:
             move(step, StepState.READY, actor, **fresh)
+        step.merged.set(left)
         if without is not None:
             without.refresh_from_db()
             move(without, ProposalState.CONFIRMED, actor, step=None)

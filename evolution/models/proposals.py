@@ -57,6 +57,8 @@ class Step(models.Model):
     candidate_evaluation = models.ForeignKey(
         "evolution.Evaluation", null=True, blank=True, on_delete=models.SET_NULL, related_name="candidate_of"
     )
+    # what its candidate was made of, kept when the proposals go on into another step
+    merged = models.ManyToManyField("evolution.Proposal", related_name="merged_in", blank=True)
     verdict = models.ForeignKey(
         "evolution.Verdict", null=True, blank=True, on_delete=models.SET_NULL, related_name="steps"
     )

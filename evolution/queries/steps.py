@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from evolution.errors import LoopError
 from evolution.loop.promotion import advise, measured_versions
@@ -44,15 +44,14 @@ def list_steps(harness: Harness) -> QuerySet[Step]:
     return (
         Step.objects.filter(harness=harness)
         .select_related("verdict", "base_evaluation", "candidate_evaluation")
-        .prefetch_related(Prefetch("proposals", proposals))
-        .annotate(n_proposals=Count("proposals"))
+        .prefetch_related(Prefetch("merged", proposals))
         .order_by("-number")
     )
 
 
 def list_step_proposals(step: Step) -> list[Proposal]:
-    """The proposals merged in a step, with their clusters."""
-    proposals = step.proposals.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid")
+    """The proposals that a step's candidate was made of, wherever they went since, with their clusters."""
+    proposals = step.merged.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid")
     return list(proposals.order_by("id"))
 
 

@@ -228,3 +228,10 @@ def test_proposal_of_a_rejected_diagnosis_is_not_merged() -> None:
     proposal.save()
     with pytest.raises(LoopError, match="rejected"):
         steps.merge_step(DEV, harness, [proposal])
+
+
+def test_a_step_keeps_what_it_was_made_of_when_its_proposals_go_on() -> None:
+    step = make_measured_step(teach(*range(1, 21)))
+    inside = list(step.proposals.all())
+    Proposal.objects.filter(step=step).update(step=None)
+    assert list(step.merged.all()) == inside != []

@@ -131,14 +131,14 @@ def test_a_measured_step_is_not_evaluated_again(world: World, developer: Client)
     address, button = world.url("steps/1/"), world.url("steps/1/evaluate/")
     assert button not in developer.get(address).content.decode()
 
-    Evaluation.objects.filter(pk=world.step.candidate_evaluation_id).update(state="partial")
+    Evaluation.objects.filter(candidate_of=world.step).update(state="partial")
 
     assert button in developer.get(address).content.decode()
 
 
 def test_a_running_step_says_once_what_to_wait_for(world: World, developer: Client) -> None:
     Step.objects.filter(pk=world.step.pk).update(state="evaluating")
-    Evaluation.objects.filter(pk=world.step.candidate_evaluation_id).update(state="running")
+    Evaluation.objects.filter(candidate_of=world.step).update(state="running")
 
     page = developer.get(world.url("steps/1/")).content.decode()
 
@@ -148,7 +148,7 @@ def test_a_running_step_says_once_what_to_wait_for(world: World, developer: Clie
 
 def test_cancelling_from_a_step_comes_back_to_it(world: World, developer: Client) -> None:
     Step.objects.filter(pk=world.step.pk).update(state="evaluating")
-    Evaluation.objects.filter(pk=world.step.candidate_evaluation_id).update(state="running")
+    Evaluation.objects.filter(candidate_of=world.step).update(state="running")
 
     cancel = world.url(f"evaluations/{world.step.candidate_evaluation_id}/cancel/")
     answer = developer.post(cancel, {"step": 1}, follow=True)
@@ -178,7 +178,7 @@ def test_a_decision_says_what_it_did(world: World, operator: Client, decision: s
 def test_stop_names_the_version_that_will_be_live(world: World, operator: Client) -> None:
     def explain() -> str:
         choices = {choice.name: choice for choice in operator.get(world.url("steps/1/")).context["choices"]}
-        return choices["stop"].help
+        return str(choices["stop"].help)
 
     assert explain().startswith(f"The evolution ends with the baseline ({world.step.base_commit[:8]}).")
     assert "main stays as it is" in explain()
