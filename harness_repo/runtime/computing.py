@@ -16,6 +16,7 @@ from typing import ParamSpec, TypeVar
 
 # Of one run: prompt, hooks and schemas together take a few hundredths, once their libraries are loaded.
 RUN_SECONDS = 2.0
+AGAIN_SECONDS = 0.5
 MEMORY_BYTES = 512 * 1024 * 1024
 
 _STATUS = Path("/proc/self/statm")
@@ -70,7 +71,10 @@ class Allowance:
 
 
 class _Watch:
-    """Raises OutOfTime, once, in the thread that made it when that has computed for so many seconds more."""
+    """Raises OutOfTime in the thread that made it when that has computed for so many seconds more.
+
+    And again after a while: what arrives in a finaliser, or inside a library's bare except, is lost.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._thread = threading.get_ident()
@@ -100,7 +104,7 @@ class _Watch:
                 left = self._until - time.clock_gettime(self._clock)
                 if left <= 0:
                     _send(self._thread, OutOfTime)
-                    return
+                    left = AGAIN_SECONDS
 
 
 def _send(thread: int, failure: type[BaseException] | None) -> None:

@@ -33,7 +33,7 @@ PATIENCE = 90.0
 LEASE_SECONDS = 2.0
 CASES = 48
 
-pytestmark = [pytest.mark.ops, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
+pytestmark = [pytest.mark.ops, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -1,3 +1,4 @@
+import contextlib
 import threading
 import time
 
@@ -25,6 +26,18 @@ def test_calls_share_one_allowance() -> None:
         allowance.spend("first", loop)
     with pytest.raises(TooMuchComputing):
         allowance.spend("second", loop, 10**8)
+
+
+def swallow_once() -> None:
+    """Like a library's bare except, or a finaliser, in which the first stop is lost."""
+    with contextlib.suppress(BaseException):
+        loop()
+    loop()
+
+
+def test_what_swallows_the_stop_is_stopped_again() -> None:
+    with pytest.raises(TooMuchComputing):
+        Allowance(0.05).spend("x", swallow_once)
 
 
 def test_a_thread_that_waits_does_not_compute() -> None:
