@@ -1,0 +1,34 @@
+"""What an evaluation asks of an agent, ours or another one: a case in, a trajectory out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness_repo.runtime.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class RunCase:
+    """What a runner is given of a case; what a right answer states is never part of it."""
+
+    key: str
+    # {"danmaku": [...], "history": [...]}; one with "user" is a conversation (see `conversation`).
+    request: Mapping[str, Any]
+    context: Mapping[str, Any] = field(default_factory=dict)
+    # Tool name -> [{"arguments": ..., "result": ...}].
+    fixtures: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    # Faults to inject into tool calls, as data; see `faults`.
+    faults: Sequence[Mapping[str, Any]] = ()
+    # The version that is measured, as a full commit id.
+    commit: str = ""
+    repeat: int = 0
+    # Everything that is left to chance in a run follows from this.
+    seed: int = 0
+
+
+class Runner(Protocol):
+    """An agent that can be measured: our runtime, a team's command, a team's HTTP endpoint."""
+
+    async def run(self, case: RunCase) -> Trajectory:
+        """Answer the case once; whatever goes wrong is the trajectory's status and error, and nothing is raised."""
+        ...
