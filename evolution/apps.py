@@ -1,6 +1,10 @@
 """The Django app that holds the loop's records."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.conf import settings
+from django.core import checks
 
 
 class EvolutionConfig(AppConfig):
@@ -8,3 +12,22 @@ class EvolutionConfig(AppConfig):
 
     name = "evolution"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have the endpoints checked before a server or a command starts."""
+        checks.register(check_endpoints)
+
+
+def check_endpoints(**_: Any) -> list[checks.CheckMessage]:
+    """An error when LLM_ENDPOINTS is set and can't be used."""
+    if not settings.LLM_ENDPOINTS:
+        return []
+    # The models' package takes a while to import, and most commands need none.
+    from evolution.adapters.chat import configured_endpoints  # noqa: PLC0415
+    from evolution.errors import LoopError  # noqa: PLC0415
+
+    try:
+        configured_endpoints()
+    except LoopError as failure:
+        return [checks.Error(str(failure), id="evolution.E001")]
+    return []

@@ -1,5 +1,6 @@
 """Reads the environment for the settings; what can't be read is said with its variable and what to write instead."""
 
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +31,23 @@ class Environment(environ.Env):  # type: ignore[misc]  # untyped
             )
         config: dict[str, Any] = self.db(var)
         return config
+
+    def json_list(self, var: str) -> list[Any]:
+        """A list in JSON, or in the file that the variable names; empty when it is not set."""
+        text = self.str(var, default="").strip()
+        if not text:
+            return []
+        try:
+            value = json.loads(text if text[0] in "[{" else Path(text).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            # Not the text itself: it may hold keys.
+            reason = f"{error.msg}, line {error.lineno}" if isinstance(error, json.JSONDecodeError) else error
+            raise ImproperlyConfigured(
+                f"{var} is neither a list in JSON nor the name of a file with one: {reason}"
+            ) from None
+        if not isinstance(value, list):
+            raise ImproperlyConfigured(f"{var} must be a list in JSON, such as [{{...}}]")
+        return value
 
     def broker(self, var: str) -> str:
         """The address of a broker."""

@@ -3,12 +3,12 @@
 from http import HTTPStatus
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
 
 from evolution.actors import Role
+from evolution.adapters.chat import model_name
 from evolution.models import Harness
 from evolution.states import HarnessKind
 from workbench.access import actor_of
@@ -17,9 +17,7 @@ from workbench.access import actor_of
 def model_in_use(harness: Harness | None = None) -> str:
     """The model that runs the harness now: as the judge, or as the policy that answers."""
     role = "judge" if harness is not None and harness.kind == HarnessKind.JUDGE else "policy"
-    if not settings.LLM_BASE_URL and not settings.LLM_API_KEY:
-        return f"rehearsal-{role}"
-    return str(getattr(settings, f"LLM_MODEL_{role.upper()}"))
+    return model_name(role)
 
 
 def render_page(

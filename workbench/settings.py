@@ -179,12 +179,32 @@ LLM_MODEL_POLICY = env.str("LLM_MODEL_POLICY", default="") or LLM_MODEL
 LLM_MODEL_JUDGE = env.str("LLM_MODEL_JUDGE", default="") or LLM_MODEL
 LLM_MODEL_DIAGNOSER = env.str("LLM_MODEL_DIAGNOSER", default="") or LLM_MODEL
 LLM_MODEL_EDITOR = env.str("LLM_MODEL_EDITOR", default="") or LLM_MODEL
-# Of one call, retries not counted; and how often the client tries again.
+LLM_MODEL_USER = env.str("LLM_MODEL_USER", default="") or LLM_MODEL
+# More endpoints, by role and with what they call a model; evolution/adapters/endpoints.py says what an entry holds.
+LLM_ENDPOINTS = env.json_list("LLM_ENDPOINTS")
+# Calls that a process has under way at LLM_BASE_URL; 0 is no limit.
+LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=0)
+# Of one call from beginning to end, retries not counted; and of reaching the server.
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=60.0)
+LLM_CONNECT_SECONDS = env.float("LLM_CONNECT_SECONDS", default=10.0)
+# How often a call is tried again, and how long it waits in all while no endpoint takes calls.
 LLM_MAX_RETRIES = env.int("LLM_MAX_RETRIES", default=4)
+LLM_MAX_WAIT_SECONDS = env.float("LLM_MAX_WAIT_SECONDS", default=60.0)
 # Seconds that the rehearsal model waits before each answer, to rehearse long evaluations with.
 REHEARSAL_DELAY_SECONDS = env.float("REHEARSAL_DELAY_SECONDS", default=0.0)
 
+# What tools of harnesses may reach, which is nothing unless it stands here, since a model drafts them. Hosts: NAME or
+# NAME:PORT for https, http://NAME:PORT without encryption. Commands that start MCP servers: a list of whole command
+# lines. Secrets for headers, each with the hosts that may get it: evolution/adapters/tool_access.py has the form.
+TOOL_HOSTS = env.list("TOOL_HOSTS", default=[])
+TOOL_COMMANDS = env.json("TOOL_COMMANDS", default=[])
+TOOL_SECRETS = env.json("TOOL_SECRETS", default={})
+# Whether tools of the kinds http and mcp may reach the world in evaluations, as far as TOOL_HOSTS and its like go;
+# else they answer from the cases' fixtures alone, and a measurement can be repeated.
+EVALUATION_LIVE_TOOLS = env.bool("EVALUATION_LIVE_TOOLS", default=False)
+# Where the repositories of harnesses are fetched from and pushed to, by harness name; evolution/adapters/remotes.py
+# has the form. None by default: no harness reaches out.
+HARNESS_REMOTES = env.json("HARNESS_REMOTES", default={})
 # Cases that one task of an evaluation has under way at once.
 EVALUATION_CONCURRENCY = env.int("EVALUATION_CONCURRENCY", default=8)
 # A worker renews its hold on a task of an evaluation three times as often; this long after it dies another takes over.

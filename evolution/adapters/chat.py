@@ -1,12 +1,19 @@
 """Edge to the models: which model serves a role. The client of real endpoints is loaded only when one is set."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from evolution.adapters.answer_format import FormatMemory
+from evolution.adapters.endpoints import Endpoint, Times, read_endpoints
+from evolution.adapters.health import Health
+from evolution.adapters.places import Places
 from evolution.adapters.rehearsal.model import RehearsalModel
+from evolution.adapters.routing import Route, RoutedChatModel
 from evolution.errors import LoopError
 from evolution.ports import NamedModel
 from harness_repo.runtime.chat import ChatModel, ChatReply, ChatRequest
@@ -19,32 +26,157 @@ class Role(StrEnum):
     JUDGE = "judge"
     DIAGNOSER = "diagnoser"
     EDITOR = "editor"
+    # the simulated user of a conversation case
+    USER = "user"
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What this process has learnt of an endpoint."""
+
+    places: Places = field(default_factory=Places)
+    memory: FormatMemory = field(default_factory=FormatMemory)
+    # By the model's name there.
+    healths: dict[str, Health] = field(default_factory=dict)
+
+
+# By address and key: what one role learns of a server holds for the others, and for later tasks.
+_known: dict[tuple[str, str], _Known] = {}
+
+
+@dataclass(frozen=True)
+class EndpointState:
+    """A model at an endpoint, as this process sees it now."""
+
+    label: str
+    # empty: not asked for any yet
+    model: str
+    # empty: every role
+    roles: tuple[str, ...]
+    # serving, paused, isolated or trial
+    state: str
+    # seconds until calls go there again
+    seconds_left: float
+    # at the endpoint, for all its models
+    in_flight: int
+    # 0: no limit
+    concurrency: int
+    # calls that ended within the window, and the share of them that failed, 0-1
+    calls: int
+    error_rate: float
+    last_error: str
 
 
 def build_model(role: str) -> NamedModel:
     """Return the model that serves a role, and its name; the rehearsal model when no endpoint is configured.
 
-    Raises LoopError when there is an endpoint but no model name for the role.
+    Raises LoopError when there are endpoints but none for the role, no model name for it, or they can't be read.
     """
     role = Role(role)
+    endpoints = configured_endpoints()
+    if not endpoints:
+        return NamedModel(_rehearsal_model(), rehearsal_name(role))
+    serving = [endpoint for endpoint in endpoints if endpoint.serves(role)]
+    if not serving:
+        raise LoopError(_("no endpoint of LLM_ENDPOINTS serves the %(role)s") % {"role": role.value})
+    name = _model_name(role, serving)
+    return NamedModel(_routed(serving, [endpoint.model_for(role) or name for endpoint in serving]), name)
+
+
+def model_name(role: str) -> str:
+    """The name of the model that serves a role, "" where the settings don't say; for pages, which must not fail."""
+    try:
+        endpoints = configured_endpoints()
+        serving = [endpoint for endpoint in endpoints if endpoint.serves(role)]
+        return _model_name(Role(role), serving) if endpoints else rehearsal_name(role)
+    except LoopError:
+        return ""
+
+
+def rehearsal_name(role: str) -> str:
+    """What the rehearsal model is called in a role."""
+    return f"rehearsal-{role}"
+
+
+def configured_endpoints() -> tuple[Endpoint, ...]:
+    """The endpoints that the settings name, none for the rehearsal model; LoopError when they can't be read."""
+    times = Times(settings.LLM_TIMEOUT_SECONDS, settings.LLM_CONNECT_SECONDS)
+    try:
+        listed = read_endpoints(settings.LLM_ENDPOINTS, list(Role), times)
+    except ValueError as failure:
+        raise LoopError(_("LLM_ENDPOINTS can't be used: %(reason)s") % {"reason": failure}) from failure
     if not settings.LLM_BASE_URL and not settings.LLM_API_KEY:
-        return NamedModel(_rehearsal_model(), f"rehearsal-{role}")
-    name = getattr(settings, f"LLM_MODEL_{role.upper()}")
-    if not name:
-        values = {"role": role.value, "setting": f"LLM_MODEL_{role.upper()}"}
+        return listed
+    one = Endpoint(
+        settings.LLM_BASE_URL,
+        settings.LLM_API_KEY,
+        concurrency=settings.LLM_CONCURRENCY,
+        seconds=times.call,
+        connect_seconds=times.connect,
+    )
+    return (one, *listed)
+
+
+def endpoint_states() -> list[EndpointState]:
+    """The configured endpoints with the models asked for there, as this process sees them; LoopError as above."""
+    states = []
+    for endpoint in configured_endpoints():
+        healths = _know(endpoint).healths or {"": Health(endpoint.label)}
+        states += [_state_of(endpoint, model, health) for model, health in sorted(healths.items())]
+    return states
+
+
+def _model_name(role: Role, endpoints: Sequence[Endpoint]) -> str:
+    """The name that stands for the role's model everywhere, whatever each endpoint calls it."""
+    setting = f"LLM_MODEL_{role.upper()}"
+    values = {"role": role.value, "setting": setting}
+    named: str = getattr(settings, setting)
+    if named:
+        return named
+    names = {endpoint.model_for(role) for endpoint in endpoints}
+    if len(names) > 1:
+        # One name has to stand for one model: figures are compared by it.
+        text = _(
+            "the endpoints call the model of the %(role)s by different names: set LLM_MODEL or %(setting)s"
+        )
+        raise LoopError(text % values)
+    if not any(names):
         raise LoopError(_("no model is set for the %(role)s: set LLM_MODEL or %(setting)s") % values)
-    return NamedModel(_endpoint(), name)
+    return names.pop()
 
 
-def _endpoint() -> ChatModel:
+def _routed(endpoints: Sequence[Endpoint], names: Sequence[str]) -> ChatModel:
     # The client takes half a second to import, and most processes never call a model.
     from evolution.adapters.openai_chat import OpenAIChatModel  # noqa: PLC0415
 
-    return OpenAIChatModel(
-        settings.LLM_BASE_URL,
-        settings.LLM_API_KEY,
-        seconds=settings.LLM_TIMEOUT_SECONDS,
-        max_retries=settings.LLM_MAX_RETRIES,
+    routes = []
+    for endpoint, name in zip(endpoints, names, strict=True):
+        known = _know(endpoint)
+        health = known.healths.setdefault(name, Health(f"{endpoint.label} ({name})", known.places))
+        routes.append(Route(OpenAIChatModel(endpoint, known.memory), health, name))
+    return RoutedChatModel(
+        routes, max_retries=settings.LLM_MAX_RETRIES, most_wait=settings.LLM_MAX_WAIT_SECONDS
+    )
+
+
+def _know(endpoint: Endpoint) -> _Known:
+    known = _known.setdefault((endpoint.base_url, endpoint.api_key), _Known())
+    known.places.limit = endpoint.concurrency
+    return known
+
+
+def _state_of(endpoint: Endpoint, model: str, health: Health) -> EndpointState:
+    return EndpointState(
+        label=endpoint.label,
+        model=model,
+        roles=tuple(sorted(endpoint.roles)),
+        state=health.state(),
+        seconds_left=health.seconds_left(alone=False),
+        in_flight=health.places.in_flight,
+        concurrency=endpoint.concurrency,
+        calls=health.calls(),
+        error_rate=health.error_rate(),
+        last_error=str(health.last_failure or ""),
     )
 
 

@@ -1,35 +1,50 @@
-"""Any OpenAI-compatible endpoint behind the ChatModel protocol, through the official client."""
+"""One OpenAI-compatible endpoint behind the ChatModel protocol, through the official client; one try per call.
 
+Trying again, here or at another endpoint, is `routing`'s.
+"""
+
+import asyncio
 import json
+import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
+from email.utils import parsedate_to_datetime
 from typing import Any, Self
 
+import httpx2
 import openai
 
-from harness_repo.runtime.chat import ChatError, ChatErrorKind, ChatReply, ChatRequest, ToolCall, Usage
+from evolution.adapters.answer_format import FormatMemory, body_in, is_about_the_format
+from evolution.adapters.completions import LONGEST_MESSAGE, classify_status, clean_text, read_reply
+from evolution.adapters.endpoints import Endpoint
+from evolution.adapters.event_stream import is_event_stream, join_stream
+from harness_repo.runtime.chat import ChatError, ChatErrorKind, ChatReply, ChatRequest
 
-# What a harness may not set as a parameter: the runtime says these.
-RESERVED = frozenset({"model", "messages", "tools", "response_format", "stream", "n"})
-LONGEST_MESSAGE = 500
-# More than any model reads in a call.
-MOST_TOKENS = 10**9
+# Far more than a model says in a call; what is packed may unfold to a thousand times its size.
+LONGEST_ANSWER = 8_000_000
+LONGEST_PACKED = LONGEST_ANSWER // 32
 # Looks like a key wherever it stands, also when a server repeats it in an error.
 _KEY = re.compile(r"\b(?:sk|pk|key|Bearer)[-_ ][A-Za-z0-9_\-*.]{6,}")
 
 
+class AnswerTooLong(Exception):
+    """A body that goes on and on."""
+
+
+# What a call may end with: the client's own errors, our limits, and a request that can't be written down.
+FAILURES = (openai.OpenAIError, TimeoutError, AnswerTooLong, UnicodeError, httpx2.InvalidURL)
+
+
 class OpenAIChatModel:
-    """A ChatModel on the official client, which retries 408, 409, 429 and 5xx and honours Retry-After.
+    """A ChatModel on the official client. Answers, or raises ChatError; every call ends within its endpoint's time.
 
     Entered as an async context manager it keeps its connections until it is left; without, each call has its own.
     """
 
-    def __init__(self, base_url: str, api_key: str, *, seconds: float = 60.0, max_retries: int = 4) -> None:
-        self._base_url = base_url
-        self._api_key = api_key
-        self._seconds = seconds
-        self._max_retries = max_retries
+    def __init__(self, endpoint: Endpoint, memory: FormatMemory | None = None) -> None:
+        self._endpoint = endpoint
+        self._memory = memory or FormatMemory()
         self._client: openai.AsyncOpenAI | None = None
 
     async def __aenter__(self) -> Self:
@@ -49,107 +64,139 @@ class OpenAIChatModel:
             return await self._ask(client, request)
 
     def _build_client(self) -> openai.AsyncOpenAI:
+        endpoint = self._endpoint
+        times = httpx2.Timeout(endpoint.read_seconds or endpoint.seconds, connect=endpoint.connect_seconds)
         return openai.AsyncOpenAI(
             # The client insists on a key; local servers have none.
-            api_key=self._api_key or "none",
-            base_url=self._base_url or None,
-            timeout=self._seconds,
-            max_retries=self._max_retries,
+            api_key=endpoint.api_key or "none",
+            base_url=endpoint.base_url or None,
+            timeout=times,
+            max_retries=0,
+            http_client=openai.DefaultAsyncHttpxClient(
+                # A prompt goes to the server that was configured, and to no other.
+                follow_redirects=False,
+                event_hooks={"response": [_limit_answer]},
+            ),
         )
 
     async def _ask(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
+        """Ask in the best format that the server takes; when it takes none, its first refusal says most."""
+        refusals: list[ChatError] = []
+        for answer_format in self._memory.formats(request):
+            try:
+                reply = await self._call(client, body_in(request, answer_format))
+            except ChatError as failure:
+                refusals.append(failure)
+                if request.response_schema is None or not is_about_the_format(failure):
+                    raise
+            else:
+                self._memory.keep(request, answer_format)
+                return reply
+        raise refusals[0]
+
+    async def _call(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> ChatReply:
         started = time.monotonic()
-        body = request_body(request)
         try:
-            raw = await client.chat.completions.with_raw_response.create(
-                model=request.model, messages=body.pop("messages"), extra_body=body
-            )
-            answer = json.loads(raw.http_response.content)
-        except openai.OpenAIError as failure:
+            async with asyncio.timeout(self._endpoint.seconds):
+                response = await client.post("/chat/completions", body=body, cast_to=httpx2.Response)
+        except FAILURES as failure:
             raise self._chat_error(failure) from failure
-        except (ValueError, RecursionError) as failure:
-            raise ChatError("the answer is not JSON", "bad_response", retryable=True) from failure
-        return read_reply(answer, (time.monotonic() - started) * 1000)
+        return read_reply(read_answer(response), (time.monotonic() - started) * 1000)
 
-    def _chat_error(self, failure: openai.OpenAIError) -> ChatError:
+    def _chat_error(self, failure: Exception) -> ChatError:
         kind, retryable = classify_error(failure)
-        text = f"{type(failure).__name__}: {getattr(failure, 'message', '') or failure}"
-        return ChatError(hide_secrets(text, self._api_key), kind, retryable=retryable)
+        text = hide_secrets(describe_error(failure), self._endpoint.api_key)
+        return ChatError(text, kind, retryable=retryable, retry_after=retry_after(failure))
 
 
-def request_body(request: ChatRequest) -> dict[str, Any]:
-    """The chat-completions body without the model's name; the harness's parameters can't replace what is asked."""
-    body = {name: value for name, value in request.parameters.items() if name not in RESERVED}
-    body["messages"] = request.messages
-    if request.tools:
-        body["tools"] = request.tools
-    if request.response_schema is not None:
-        body["response_format"] = {"type": "json_schema", "json_schema": request.response_schema}
-    return body
-
-
-def read_reply(answer: Any, latency_ms: float) -> ChatReply:
-    """Read a chat completion; ChatError for one without a usable choice, and for a refusal."""
+def read_answer(response: httpx2.Response) -> Any:
+    """The JSON of a body, whatever type it claims; ChatError for what is none."""
+    content_type, body = response.headers.get("content-type", ""), response.content
     try:
-        choice = answer["choices"][0]
-        message = choice["message"]
-        calls = [_read_call(call) for call in message.get("tool_calls") or []]
-        content = message.get("content")
-        usage = _read_usage(answer.get("usage") or {})
-    except (LookupError, TypeError, AttributeError, ValueError) as failure:
-        raise ChatError("the answer has no usable choice", "bad_response", retryable=True) from failure
-    finish_reason = str(choice.get("finish_reason") or "stop")
-    if message.get("refusal") or finish_reason == "content_filter":
-        raise ChatError("the model refused to answer", "refused")
-    if not isinstance(content, str) and not calls:
-        raise ChatError("the answer has neither text nor tool calls", "bad_response", retryable=True)
-    return ChatReply(content, calls, finish_reason, usage, str(answer.get("model") or ""), latency_ms)
+        return join_stream(body) if is_event_stream(content_type, body) else json.loads(body)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as failure:
+        text = f"the answer is not JSON but {content_type or 'of no type'}, {len(body)} bytes"
+        raise ChatError(clean_text(text)[:LONGEST_MESSAGE], "bad_response", retryable=True) from failure
 
 
-def _read_call(call: Mapping[str, Any]) -> ToolCall:
-    function = call["function"]
-    arguments = function.get("arguments") or ""
-    # Some servers send the object itself.
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(str(call.get("id") or ""), str(function["name"]), text)
+async def _limit_answer(response: httpx2.Response) -> None:
+    packed = response.headers.get("content-encoding", "identity") != "identity"
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _LimitedStream(response.stream, LONGEST_PACKED if packed else LONGEST_ANSWER)
 
 
-def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-    counts = usage.get("prompt_tokens"), usage.get("completion_tokens"), cached
-    return Usage(*(_count(number) for number in counts))
+class _LimitedStream(httpx2.AsyncByteStream):
+    """A body up to a number of bytes; AnswerTooLong beyond it."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream = stream
+        self._left = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise AnswerTooLong
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
-def _count(number: Any) -> int:
-    """A number of tokens; 0 for what is none, since a reply is not worth less for a wrong bill."""
-    return int(number) if isinstance(number, int | float) and 0 <= number <= MOST_TOKENS else 0
-
-
-def classify_error(failure: openai.OpenAIError) -> tuple[ChatErrorKind, bool]:
-    """The kind of a client's error, and whether the same call may work later; the client has retried by then."""
+def classify_error(failure: Exception) -> tuple[ChatErrorKind, bool]:
+    """The kind of a failed try, and whether the same call may work later."""
     match failure:
-        case openai.APITimeoutError():
+        case TimeoutError() | openai.APITimeoutError():
             return "timeout", True
         case openai.APIConnectionError():
             return "connection", True
-        case openai.RateLimitError():
-            return "rate_limit", True
-        case openai.APIStatusError(status_code=status):
-            return _classify_status(status)
-        case openai.APIResponseValidationError():
+        case openai.APIStatusError(status_code=status, code=code):
+            # No money left is a 429 too, and waiting brings none.
+            return ("configuration", False) if code == "insufficient_quota" else classify_status(status)
+        case AnswerTooLong():
             return "bad_response", True
         case _:
-            return "configuration", False
+            # Half a surrogate pair in a message: no server can be sent that.
+            return ("refused" if isinstance(failure, UnicodeError) else "configuration"), False
 
 
-def _classify_status(status: int) -> tuple[ChatErrorKind, bool]:
-    if status >= 500 or status in {408, 409}:
-        return "server", True
-    # Key, address or model name are wrong; anything else is about this very request.
-    return ("configuration" if status in {401, 403, 404} else "refused"), False
+def describe_error(failure: Exception) -> str:
+    """What went wrong, for people; may still hold a key."""
+    if isinstance(failure, TimeoutError):
+        return "the call took longer than it may"
+    if isinstance(failure, AnswerTooLong):
+        return f"the answer is longer than {LONGEST_ANSWER} bytes"
+    text = f"{type(failure).__name__}: {getattr(failure, 'message', '') or failure}"
+    if isinstance(failure, openai.APIStatusError) and failure.response.is_redirect:
+        return f"{text}; the server redirects to {failure.response.headers.get('location', '')!r}"
+    cause = failure.__cause__ if isinstance(failure, openai.APIConnectionError) else None
+    return f"{text} ({type(cause).__name__}: {cause})" if cause else text
+
+
+def retry_after(failure: Exception) -> float | None:
+    """The seconds that a server asks to wait, in one of its three ways; None when it does not, or not sensibly."""
+    if not isinstance(failure, openai.APIStatusError):
+        return None
+    headers = failure.response.headers
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _number(headers.get(name, "")) * unit
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(moment.timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def hide_secrets(text: str, api_key: str) -> str:
     """Shorten a text for people and take the key out of it, and whatever looks like one."""
     hidden = text.replace(api_key, "***") if api_key else text
-    return _KEY.sub("***", hidden)[:LONGEST_MESSAGE]
+    return clean_text(_KEY.sub("***", hidden))[:LONGEST_MESSAGE]

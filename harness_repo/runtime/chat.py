@@ -25,7 +25,7 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A tool call as the model wrote it: `arguments` is JSON text, and may be broken."""
+    """A tool call as the model wrote it: `arguments` is JSON text and may be broken, `id` may be empty."""
 
     id: str
     name: str
@@ -52,15 +52,30 @@ class ChatReply:
     # The model as the server names it, which may be more exact than the one asked for.
     model: str = ""
     latency_ms: float = 0.0
+    # What the model thought aloud before it answered; never a part of `content`, nor sent back to it.
+    reasoning: str = ""
+    # The server's name for the exact build that answered (system_fingerprint), "" where it says none.
+    fingerprint: str = ""
 
 
 class ChatError(Exception):
-    """A call that brought no usable reply; `retryable` says whether the same call may work later."""
+    """A call that brought no usable reply.
 
-    def __init__(self, message: str, kind: ChatErrorKind, *, retryable: bool = False) -> None:
+    `retryable` says whether the same call may work later, `retry_after` how many seconds the server asks to wait.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        kind: ChatErrorKind,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retryable = retryable
+        self.retry_after = retry_after
 
 
 class ChatModel(Protocol):

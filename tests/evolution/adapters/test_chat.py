@@ -1,28 +1,115 @@
+import asyncio
+import logging
+
 import pytest
 from pytest_django import Settings
 
-from evolution.adapters.chat import SlowModel, build_model
-from evolution.adapters.openai_chat import OpenAIChatModel
+from evolution.adapters import chat
+from evolution.adapters.chat import Role, SlowModel, build_model, endpoint_states, model_name
 from evolution.adapters.rehearsal.model import RehearsalModel
+from evolution.adapters.routing import RoutedChatModel
 from evolution.errors import LoopError
+from harness_repo.runtime.chat import ChatError, ChatRequest
+from tests.evolution.adapters.misbehaving import fail, misbehaving, reply_with
+
+REQUEST = ChatRequest("m", [{"role": "user", "content": "hello"}])
 
 
-def test_rehearsal_serves_every_role_by_default() -> None:
-    model, name = build_model("judge")
+@pytest.fixture(autouse=True)
+def _knows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chat, "_known", {})
+
+
+@pytest.mark.parametrize("role", Role)
+def test_rehearsal_serves_every_role_by_default(role: Role) -> None:
+    model, name = build_model(role)
     assert isinstance(model, RehearsalModel)
-    assert name == "rehearsal-judge"
+    assert name == model_name(role) == f"rehearsal-{role.value}"
 
 
 def test_endpoint_serves_a_role_under_its_own_model_name(settings: Settings) -> None:
     settings.LLM_BASE_URL = "http://127.0.0.1:9/v1"
     settings.LLM_MODEL_JUDGE = "grader"
     model, name = build_model("judge")
-    assert isinstance(model, OpenAIChatModel)
-    assert name == "grader"
+    assert isinstance(model, RoutedChatModel)
+    assert name == model_name("judge") == "grader"
     with pytest.raises(LoopError, match="LLM_MODEL_EDITOR"):
         build_model("editor")
+    assert model_name("editor") == ""
 
 
 def test_rehearsal_can_be_slowed_down(settings: Settings) -> None:
     settings.REHEARSAL_DELAY_SECONDS = 0.01
     assert isinstance(build_model("policy").model, SlowModel)
+
+
+def test_listed_endpoints_serve_their_roles_beside_the_one(settings: Settings) -> None:
+    settings.LLM_MODEL_POLICY = settings.LLM_MODEL_USER = "m"
+    settings.LLM_ENDPOINTS = [{"base_url": "http://127.0.0.1:9/v1", "roles": ["policy"]}]
+    assert isinstance(build_model("policy").model, RoutedChatModel)
+    with pytest.raises(LoopError, match="no endpoint of LLM_ENDPOINTS serves the user"):
+        build_model("user")
+    settings.LLM_BASE_URL = "http://127.0.0.1:10/v1"
+    policy, user = build_model("policy").model, build_model("user").model
+    assert isinstance(policy, RoutedChatModel)
+    assert isinstance(user, RoutedChatModel)
+    assert [len(model.routes) for model in (policy, user)] == [2, 1]
+
+
+def test_name_of_a_model_may_come_from_the_endpoints_when_they_agree(settings: Settings) -> None:
+    one = {"base_url": "http://127.0.0.1:9/v1", "model": "m-1"}
+    settings.LLM_ENDPOINTS = [one]
+    assert build_model("policy").name == "m-1"
+    settings.LLM_ENDPOINTS = [one, {"base_url": "http://127.0.0.1:10/v1", "model": {"policy": "other"}}]
+    with pytest.raises(LoopError, match="by different names: set LLM_MODEL or LLM_MODEL_POLICY"):
+        build_model("policy")
+    settings.LLM_MODEL_POLICY = "m"
+    model, name = build_model("policy")
+    assert name == "m"
+    assert isinstance(model, RoutedChatModel)
+    assert [route.model_name for route in model.routes] == ["m-1", "other"]
+
+
+def test_endpoints_that_cannot_be_read_say_why(settings: Settings) -> None:
+    settings.LLM_ENDPOINTS = [{"base_url": "http://127.0.0.1:9/v1"}, {"url": "http://127.0.0.1:9/v1"}]
+    with pytest.raises(LoopError, match="LLM_ENDPOINTS can't be used: entry 2: base_url: Field required"):
+        build_model("policy")
+    assert model_name("policy") == ""
+
+
+def test_what_one_role_learns_of_an_endpoint_holds_for_the_others(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.LLM_MODEL_POLICY = settings.LLM_MODEL_JUDGE = "m"
+    settings.LLM_MAX_RETRIES = 0
+    with misbehaving(fail(503)) as bad, misbehaving(reply_with("good")) as good:
+        settings.LLM_ENDPOINTS = [
+            {"base_url": bad.url, "name": "bad", "roles": ["policy"]},
+            {"base_url": good.url, "name": "good", "roles": ["judge"], "concurrency": 3},
+        ]
+        with caplog.at_level(logging.WARNING):
+            for _ in range(5):
+                with pytest.raises(ChatError):
+                    asyncio.run(build_model("policy").model.complete(REQUEST))
+        asyncio.run(build_model("judge").model.complete(REQUEST))
+        settings.LLM_ENDPOINTS = [{"base_url": bad.url}, {"base_url": good.url}]
+        for _ in range(3):
+            asyncio.run(build_model("judge").model.complete(REQUEST))
+        assert (len(bad.bodies), len(good.bodies)) == (5, 4)
+    assert "endpoint bad (m) isolated for 5.0 s: 5 of 5 calls failed" in caplog.text
+
+
+def test_states_show_each_endpoint_without_its_key(settings: Settings) -> None:
+    settings.LLM_MODEL_POLICY = "m"
+    settings.LLM_MAX_RETRIES = 0
+    with misbehaving(fail(503)) as server:
+        settings.LLM_ENDPOINTS = [
+            {"base_url": server.url, "api_key": "sk-test-0123456789abcdef", "name": "a", "concurrency": 3}
+        ]
+        with pytest.raises(ChatError):
+            asyncio.run(build_model("policy").model.complete(REQUEST))
+    (state,) = endpoint_states()
+    assert (state.label, state.state, state.in_flight, state.concurrency) == ("a", "serving", 0, 3)
+    assert (state.calls, state.error_rate, state.seconds_left) == (1, 1.0, 0)
+    assert "sk-test" not in repr(state)
+    assert "503" in state.last_error

@@ -1,0 +1,245 @@
+"""One chat model made of several endpoints: a call goes to the least loaded one, and to another when that fails."""
+
+import asyncio
+import contextlib
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from evolution.adapters.health import Health, Ticket
+from evolution.adapters.places import Places
+from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest
+
+# Seconds before a call asks again where it failed: the first time, and at most.
+FIRST_BACK_OFF = 0.5
+MOST_BACK_OFF = 8.0
+# Seconds after which a call that waits for a place looks by itself: a thread may have freed one unseen.
+LOOK_AGAIN = 1.0
+
+
+@dataclass(frozen=True)
+class Route:
+    """An endpoint that serves a role."""
+
+    model: ChatModel
+    health: Health
+    # What this endpoint calls the model; "" is as the request does.
+    model_name: str = ""
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Pass a request on; ChatError as the model raises it."""
+        return await self.model.complete(replace(request, model=self.model_name or request.model))
+
+
+class RoutedChatModel:
+    """A ChatModel over the endpoints of a role, with retries.
+
+    A call that fails goes to an endpoint that has not failed it yet; when all have, it backs off and begins anew, up
+    to `max_retries` times in all. Pauses that servers ask for (Retry-After) are kept. While every endpoint is paused
+    or isolated a call waits, in all no longer than `most_wait` seconds, and no longer than that after the last one was
+    isolated: what is down for longer is told at once. Raises ChatError; a request that was refused is not repeated.
+
+    Entered as an async context manager it keeps its connections until it is left.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        *,
+        max_retries: int = 4,
+        most_wait: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.routes = tuple(routes)
+        self._max_retries = max_retries
+        self._most_wait = most_wait
+        self._clock = clock
+        self._connections: contextlib.AsyncExitStack | None = None
+
+    async def __aenter__(self) -> Self:
+        async with contextlib.AsyncExitStack() as stack:
+            for route in self.routes:
+                if isinstance(route.model, contextlib.AbstractAsyncContextManager):
+                    await stack.enter_async_context(route.model)
+            self._connections = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            await connections.aclose()
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        """Answer the request, or raise ChatError."""
+        call = _Call(self.routes, self._max_retries, self._most_wait, self._clock)
+        while True:
+            route, ticket = await call.find_place()
+            try:
+                reply = await route.ask(request)
+            except ChatError as failure:
+                route.health.finish(ticket, failure)
+                call.note(route, failure)
+            except BaseException:
+                route.health.abandon(ticket)
+                raise
+            else:
+                route.health.finish(ticket, None)
+                return reply
+
+
+class _Call:
+    """One call on its way: where it has been, and how much longer it may take."""
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        max_retries: int,
+        most_wait: float,
+        clock: Callable[[], float],
+    ) -> None:
+        # Those that may answer it.
+        self._left = list(routes)
+        # Those that have failed it since it last backed off.
+        self._failed: list[Route] = []
+        self._failures = 0
+        self._max_retries = max_retries
+        self._most_wait = most_wait
+        self._patience = most_wait
+        self._back_offs = 0
+        self._clock = clock
+        # Where it stands in line, and as whom.
+        self._queues: list[Places] = []
+        self._waiting: _Waiting | None = None
+
+    async def find_place(self) -> tuple[Route, Ticket]:
+        """The endpoint to ask next and the ticket for it; waits for one, or raises ChatError when none will do."""
+        try:
+            while True:
+                alone = all(route.health.isolated_at is not None for route in self._left)
+                fresh = [route for route in self._left if route not in self._failed]
+                for route in sorted(fresh, key=self._preference):
+                    if ticket := route.health.try_start(alone=alone, waiting=self._waiting):
+                        return route, ticket
+                # Busy ones are worth waiting for; else those that failed are as good once a while has passed.
+                if self._failed and all(route.health.seconds_left(alone=alone) > 0 for route in fresh):
+                    await self._back_off()
+                else:
+                    await self._wait(fresh, alone=alone)
+        finally:
+            self._leave_queues()
+
+    def note(self, route: Route, failure: ChatError) -> None:
+        """Take a failure into account; raises it when it is the call's last word."""
+        self._failures += 1
+        if failure.kind == "refused":
+            raise failure
+        if failure.retryable:
+            self._failed.append(route)
+        else:
+            self._left.remove(route)
+        if not self._left or self._failures > self._max_retries:
+            raise self._last_word(failure)
+
+    def _preference(self, route: Route) -> tuple[bool, int, float]:
+        """Least loaded first; of equals, the one that has not been asked for longest."""
+        places = route.health.places
+        return route.health.is_avoided(), places.in_flight, places.last_taken
+
+    async def _back_off(self) -> None:
+        seconds = min(FIRST_BACK_OFF * 2**self._back_offs, MOST_BACK_OFF)
+        self._back_offs += 1
+        self._failed.clear()
+        self._leave_queues()
+        # Calls that failed together need not come back together.
+        await asyncio.sleep(seconds * random.uniform(0.75, 1))  # noqa: S311
+
+    async def _wait(self, routes: Sequence[Route], *, alone: bool) -> None:
+        """Wait until one of them may have a place; ChatError when none will in time."""
+        lefts = [route.health.seconds_left(alone=alone) for route in routes]
+        soonest = min(lefts)
+        if soonest == 0:
+            # Busy, and its calls end within their own time; one that has just become free needs no waiting for.
+            busy = [route for route, left in zip(routes, lefts, strict=True) if left == 0]
+            if all(route.health.places.is_full() for route in busy):
+                await self._sleep(busy, min([LOOK_AGAIN, *filter(None, lefts)]), in_line=True)
+            return
+        patience = self._patience_left(alone=alone)
+        if patience <= 0 or patience < soonest < float("inf"):
+            raise self._nobody(soonest)
+        started = self._clock()
+        # Those that wait for the same moment come one after the other.
+        await self._sleep(routes, min(soonest * random.uniform(1, 1.1), patience), in_line=False)  # noqa: S311
+        self._patience -= self._clock() - started
+
+    def _patience_left(self, *, alone: bool) -> float:
+        if not alone:
+            return self._patience
+        isolated = [route.health.isolated_at or 0.0 for route in self._left]
+        return min(self._patience, max(isolated) + self._most_wait - self._clock())
+
+    async def _sleep(self, routes: Sequence[Route], seconds: float, *, in_line: bool) -> None:
+        """Sleep until an endpoint wakes us, at most so long; who stands in line stays there when nobody did."""
+        queues = [route.health.places for route in routes]
+        if self._waiting is None or self._waiting.is_woken or not in_line or queues != self._queues:
+            self._leave_queues()
+            self._waiting, self._queues = _Waiting(), queues
+            for places in queues:
+                (places.queue if in_line else places.watch)(self._waiting)
+        await self._waiting.wait(seconds)
+        if not in_line:
+            self._leave_queues()
+
+    def _leave_queues(self) -> None:
+        if self._waiting is not None:
+            for places in self._queues:
+                places.leave(self._waiting)
+        self._waiting, self._queues = None, []
+
+    def _nobody(self, seconds: float) -> ChatError:
+        """The error of a call that no endpoint will take in time."""
+        failures = [route.health.last_failure for route in self._left]
+        last = next((failure for failure in failures if failure is not None), None)
+        labels = ", ".join(route.health.label for route in self._left)
+        text = f"no endpoint takes calls now ({labels}); the last one said: {last}"
+        wait = seconds if seconds != float("inf") else None
+        return ChatError(text, last.kind if last else "server", retryable=True, retry_after=wait)
+
+    def _last_word(self, failure: ChatError) -> ChatError:
+        if self._failures == 1:
+            return failure
+        text = f"{failure} (the last of {self._failures} tries)"
+        kind, wait = failure.kind, failure.retry_after
+        return ChatError(text, kind, retryable=failure.retryable, retry_after=wait)
+
+
+class _Waiting:
+    """A call that sleeps until an endpoint has a place; woken at most once, from any thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+        self._once = threading.Lock()
+
+    @property
+    def is_woken(self) -> bool:
+        return self._once.locked()
+
+    def wake(self) -> bool:
+        """Wake it; False when that has been done."""
+        if not self._once.acquire(blocking=False):
+            return False
+        try:
+            self._loop.call_soon_threadsafe(self._woken.set)
+        except RuntimeError:
+            # Its loop was closed under it.
+            return False
+        return True
+
+    async def wait(self, seconds: float) -> None:
+        """Sleep until woken, at most so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
