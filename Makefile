@@ -51,6 +51,7 @@ test: check  ## everything that CI runs
 	$(BIN)/pytest -n 2
 
 bench: $(STAMP)  ## figures that the documentation quotes
+	$(BIN)/python -m tests.benchmarks.harness_repository
 	$(BIN)/python -m tests.benchmarks.start_up
 
 messages: $(STAMP)  ## bring both catalogues up to date; the Chinese is for people to fill in

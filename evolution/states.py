@@ -121,6 +121,7 @@ class ReleaseKind(TextChoices):
     INITIAL = "initial", _("first version")
     PROMOTION = "promotion", _("promotion")
     ROLL_BACK = "roll_back", _("roll back")
+    REMOTE = "remote", _("taken from the remote")
 
 
 Moves = dict[str, frozenset[str]]

@@ -14,3 +14,7 @@ class Snapshot:
     links: Mapping[str, str] = field(default_factory=dict)
     # Submodules (gitlinks): the id of the commit they point to.
     submodules: Mapping[str, str] = field(default_factory=dict)
+    # Those of the files that are executable.
+    executables: frozenset[str] = frozenset()
+    # What could not be read, and why: a socket, a file without permission, one that is far too large.
+    skipped: Mapping[str, str] = field(default_factory=dict)

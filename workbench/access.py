@@ -13,7 +13,7 @@ from django_htmx.middleware import HtmxDetails
 from evolution.actors import Actor, NotAllowed, Role
 from evolution.errors import LoopError
 from evolution.models import Harness
-from harness_repo.errors import HarnessRepoError
+from harness_repo.git.errors import HarnessRepoError
 
 Record = TypeVar("Record", bound=Model)
 

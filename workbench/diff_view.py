@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from django.utils.safestring import SafeString
 
-from harness_repo.diffs import DiffLine, FileDiff, Hunk
+from harness_repo.git.diffs import DiffLine, FileDiff, Hunk
 from workbench.text_marks import has_hidden, mark_words, reveal
 
 

@@ -52,6 +52,7 @@ def name_deed(verb: str) -> str:
         "imported": _("imported"),
         "rebuilt": _("rebuilt"),
         "renamed": _("renamed"),
+        "runner_set": _("another agent set"),
         "stopped": _("evolution stopped"),
     }
     return deeds.get(deed, deed)

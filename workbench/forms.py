@@ -11,6 +11,7 @@ from evolution.models import DatasetVersion, Harness
 from evolution.queries.cases import UNCLUSTERED, CaseFilter
 from evolution.queries.evaluations import list_dataset_versions
 from evolution.states import CaseState, Split
+from harness_repo.runtime.faults import Fault, parse_fault
 
 MAX_UPLOAD = 200 * 1024 * 1024
 MAX_TEXT = 200_000
@@ -110,6 +111,7 @@ class EvaluationForm(forms.Form):
         choices=[(split, split.label) for split in (Split.DEV, Split.GUARD)], initial=[Split.DEV, Split.GUARD]
     )
     repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
+    faults = forms.CharField(required=False, max_length=500)
 
     def __init__(self, harness: Harness, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -117,6 +119,13 @@ class EvaluationForm(forms.Form):
         field = self.fields["dataset_version"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101  narrows the type
         field.queryset = DatasetVersion.objects.filter(pk__in=ids)
+
+    def clean_faults(self) -> list[Fault]:
+        """Read KIND:TOOL:RATE, divided by blanks or commas, as the command line has them."""
+        try:
+            return [parse_fault(text) for text in self.cleaned_data["faults"].replace(",", " ").split()]
+        except ValueError as failure:
+            raise forms.ValidationError(_("Faults: %(problem)s"), params={"problem": failure}) from None
 
 
 def read_reason(posted: QueryDict) -> str:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django_htmx.http import HttpResponseClientRedirect
 
-from harness_repo.errors import HarnessRepoError
+from harness_repo.git.errors import HarnessRepoError
 
 logger = logging.getLogger(__name__)
 

@@ -4,6 +4,23 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
+# How a run can end, in words; what is not here is shown as it stands.
+STATUSES: dict[str, Promise] = {
+    "turn_limit": gettext_lazy("turns used up"),
+    "tool_call_limit": gettext_lazy("tool calls used up"),
+    "time_limit": gettext_lazy("time used up"),
+    "token_limit": gettext_lazy("tokens used up"),
+    "hook_limit": gettext_lazy("a hook still refused the reply"),
+    "blocked": gettext_lazy("blocked by a hook"),
+    "model_error": gettext_lazy("the model failed"),
+    "runner_error": gettext_lazy("the agent failed"),
+    "user_error": gettext_lazy("the simulated user failed"),
+    "done": gettext_lazy("the user left"),
+}
+
 
 @dataclass(frozen=True)
 class CallView:
@@ -15,17 +32,29 @@ class CallView:
     result: str
     error: str
     ms: float | None
+    # The kind of the fault that was injected, or "".
+    fault: str = ""
 
 
 @dataclass(frozen=True)
 class TurnView:
-    """One message: `role` as in chat completions; calls and hook firings belong to an assistant's."""
+    """One message: `role` as in chat completions; calls belong to an assistant's.
+
+    Hook firings belong to an assistant's message too, those at the input to the user's before it.
+    """
 
     role: str
     text: str
     turn: int
     calls: list[CallView] = field(default_factory=list)
     hooks: list[dict[str, Any]] = field(default_factory=list)
+    # The model call that brought an assistant's message, as the trajectory has it.
+    made: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the model stopped for want of tokens, or because its server filtered it."""
+        return self.made.get("finish_reason") in ("length", "content_filter")
 
     @property
     def passed(self) -> list[dict[str, Any]]:
@@ -43,20 +72,68 @@ def read_turns(trajectory: Any) -> list[TurnView]:
     if not isinstance(trajectory, dict):
         return []
     messages = _rows(trajectory, "messages")
-    records = {str(call.get("id")): call for call in _rows(trajectory, "tool_calls")}
-    answers = {str(m.get("tool_call_id")): m for m in messages if m.get("role") == "tool"}
-    hooks = _rows(trajectory, "hooks")
+    known = _Known(trajectory, messages)
+    called = _called_ids(messages)
     turns: list[TurnView] = []
     number = 0
-    for message in messages:
+    for position, message in enumerate(messages):
         role = str(message.get("role", ""))
-        if role == "tool" and str(message.get("tool_call_id")) in _called_ids(messages):
+        if role == "tool" and str(message.get("tool_call_id")) in called:
             continue
         number += role == "assistant"
-        calls = [_view_call(call, records, answers) for call in _rows(message, "tool_calls")]
-        fired = [hook for hook in hooks if role == "assistant" and hook.get("turn") == number]
-        turns.append(TurnView(role, text_of(message.get("content")), number, calls, fired))
+        calls = [known.view_call(call, number, position) for call in _rows(message, "tool_calls")]
+        made = known.made.get(str(number), {}) if role == "assistant" else {}
+        text = text_of(message.get("content"))
+        turns.append(TurnView(role, text, number, calls, known.take_hooks(role, number), made))
     return turns
+
+
+class _Known:
+    """What a trajectory says of its messages elsewhere."""
+
+    def __init__(self, trajectory: dict[str, Any], messages: list[dict[str, Any]]) -> None:
+        self._messages = messages
+        self._hooks = _rows(trajectory, "hooks")
+        records = _rows(trajectory, "tool_calls")
+        # An id may come again in a later turn, and imported trajectories have no turns.
+        self._records = {str(call.get("id")): call for call in records}
+        self._by_turn = {(str(call.get("turn")), str(call.get("id"))): call for call in records}
+        self._answers = _answers(messages)
+        self.made = {str(call.get("turn")): call for call in _rows(trajectory, "calls")}
+
+    def take_hooks(self, role: str, number: int) -> list[dict[str, Any]]:
+        """The hooks of a message that no message before it has."""
+        at_input = role == "user"
+        if role not in ("user", "assistant"):
+            return []
+        taken = [
+            hook
+            for hook in self._hooks
+            if hook.get("turn") == number and (hook.get("event") == "input") == at_input
+        ]
+        self._hooks = [hook for hook in self._hooks if hook not in taken]
+        return taken
+
+    def view_call(self, call: dict[str, Any], number: int, position: int) -> CallView:
+        """A call of the message at that position, with its result."""
+        key = str(call.get("id"))
+        record = self._by_turn.get((str(number), key), self._records.get(key, {}))
+        following = self._messages[position + 1 : position + 1 + MOST_CALLS]
+        answer = _answers(following[: _count_tools(following)]).get(key, self._answers.get(key, {}))
+        return _view_call(call, record, answer)
+
+
+# Nobody calls more tools in one turn.
+MOST_CALLS = 200
+
+
+def _answers(messages: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {str(m.get("tool_call_id")): m for m in messages if m.get("role") == "tool"}
+
+
+def _count_tools(messages: list[dict[str, Any]]) -> int:
+    """How many tool messages stand at the beginning."""
+    return next((n for n, m in enumerate(messages) if m.get("role") != "tool"), len(messages))
 
 
 def _called_ids(messages: list[dict[str, Any]]) -> set[str]:
@@ -68,13 +145,9 @@ def _rows(record: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
-def _view_call(
-    call: dict[str, Any], records: dict[str, dict[str, Any]], answers: dict[str, dict[str, Any]]
-) -> CallView:
+def _view_call(call: dict[str, Any], record: dict[str, Any], answer: dict[str, Any]) -> CallView:
     nested = call.get("function")
     function = nested if isinstance(nested, dict) else call
-    key = str(call.get("id"))
-    record, answer = records.get(key, {}), answers.get(key, {})
     arguments = record.get("arguments", _parse(function.get("arguments")))
     result = record["result"] if record.get("result") is not None else _parse(answer.get("content"))
     return CallView(
@@ -84,6 +157,7 @@ def _view_call(
         result="" if result is None else pretty(result),
         error=str(record.get("error") or ""),
         ms=record.get("ms"),
+        fault=str(record.get("fault") or ""),
     )
 
 
@@ -116,3 +190,8 @@ def text_of(content: Any) -> str:
 def pretty(value: Any) -> str:
     """JSON laid out for reading; text as it is."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def describe_status(status: Any) -> str:
+    """How a run ended, in words."""
+    return str(STATUSES.get(str(status), status))

@@ -14,6 +14,7 @@ from workbench.views import (
     diagnoses,
     evaluations,
     events,
+    file_history,
     files,
     proposals,
     releases,
@@ -73,6 +74,11 @@ evaluation_urls: Routes = [
     path("<int:pk>/resume/", evaluations.resume, name="evaluation_resume"),
     path("<int:pk>/take-failures/", evaluations.take_failures, name="evaluation_take_failures"),
     path("<int:pk>/results/<int:result>/", evaluations.result_page, name="result"),
+    path(
+        "<int:pk>/results/<int:result>/trajectory/<slug:format_name>/",
+        evaluations.result_trajectory,
+        name="result_trajectory",
+    ),
 ]
 
 harness_urls: Routes = [
@@ -87,6 +93,7 @@ harness_urls: Routes = [
     path("releases/", releases.release_list, name="releases"),
     path("releases/<int:number>/roll-back/", releases.roll_back, name="release_roll_back"),
     path("files/", files.harness_files, name="files"),
+    path("files/history/", file_history.file_history, name="file_history"),
     path("events/", events.event_list, name="events"),
 ]
 

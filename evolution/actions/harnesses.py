@@ -1,7 +1,7 @@
 """Making harnesses: a row, and a bare git repository with the first version on main, released as number 1."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from django.conf import settings
@@ -14,14 +14,13 @@ from evolution.loop.authors import author_of
 from evolution.models import Harness, Release
 from evolution.states import HarnessKind, ReleaseKind
 from evolution.transitions import record
-from harness_repo.errors import RepoExists
-from harness_repo.harness import read_harness
-from harness_repo.repository import MAIN, HarnessRepository
+from harness_repo.format.harness import CONFIG, read_harness
+from harness_repo.git.errors import RepoExists
+from harness_repo.git.remotes import import_repository
+from harness_repo.git.repository import MAIN, HarnessRepository
 from harness_repo.starters import STARTERS, starter_files
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-# Files of a folder that is taken in as a harness; bigger ones are not part of one.
-_MAX_FILE = 1_000_000
 
 
 def create_harness(  # noqa: PLR0917  title and judge are passed by name everywhere
@@ -36,17 +35,57 @@ def create_harness(  # noqa: PLR0917  title and judge are passed by name everywh
 
     Problems in the files are kept with them; only a harness without a readable harness.yaml is refused.
     """
+    if CONFIG not in files:
+        raise BrokenInput(_("there is no harness.yaml"))
+
+    def make(path: Path) -> HarnessRepository:
+        return HarnessRepository.create(path, files, author=author_of(actor), message="First version")
+
+    return _create(actor, Harness(name=name, kind=kind, title=title, judge=judge), make)
+
+
+def import_harness(
+    actor: Actor,
+    name: str,
+    kind: str,
+    source: Path,
+    *,
+    ref: str | None = None,
+    additions: Mapping[str, bytes] | None = None,
+    judge: Harness | None = None,
+) -> Harness:
+    """Create a harness from a git repository, with its history: its `ref`, by default its HEAD, becomes main.
+
+    `additions` are files that make a harness of it, as one more commit; without harness.yaml it is taken in as it is,
+    for a runner of its own. Raises LoopError, and HarnessRepoError when the repository can't be read.
+    """
+
+    def make(path: Path) -> HarnessRepository:
+        repository = import_repository(source, path, ref=ref)
+        if additions:
+            head = repository.resolve(MAIN)
+            message = "Add what makes a harness of it"
+            repository.commit(MAIN, additions, parent=head, author=author_of(actor), message=message)
+        return repository
+
+    return _create(actor, Harness(name=name, kind=kind, judge=judge), make)
+
+
+def _create(actor: Actor, harness: Harness, make: Callable[[Path], HarnessRepository]) -> Harness:
+    """Keep the row, its repository and its first release: all of them, or none that anybody sees."""
     actor.require(Role.DEVELOPER)
-    _check(name, kind, files, judge)
+    _check(harness)
     with transaction.atomic():
-        if Harness.objects.filter(name=name).exists():
-            raise LoopError(_("there is a harness %(name)s already; choose another name") % {"name": name})
-        harness = Harness.objects.create(name=name, kind=kind, title=title, judge=judge, path="")
-        repository = _create_repository(actor, name, files)
+        if Harness.objects.filter(name=harness.name).exists():
+            text = _("there is a harness %(name)s already; choose another name")
+            raise LoopError(text % {"name": harness.name})
+        harness.path = ""
+        harness.save()
+        repository = _create_repository(harness.name, make)
         harness.path = repository.path.name
         harness.save(update_fields=["path"])
         _release_first(actor, harness, repository)
-        record(actor, "harness.created", harness, kind=kind)
+        record(actor, "harness.created", harness, kind=harness.kind)
     return harness
 
 
@@ -68,39 +107,23 @@ def ensure_starter(actor: Actor, name: str) -> Harness:
     return create_harness(actor, name, kind, files, judge=judge)
 
 
-def read_folder(folder: Path) -> dict[str, bytes]:
-    """Read the files of a harness that lies in a folder; hidden files and symbolic links are left out."""
-    if not folder.is_dir():
-        raise BrokenInput(_("%(name)s is not a folder") % {"name": folder})
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        relative = path.relative_to(folder)
-        if any(part.startswith(".") for part in relative.parts) or path.is_symlink() or not path.is_file():
-            continue
-        if path.stat().st_size <= _MAX_FILE:
-            files[relative.as_posix()] = path.read_bytes()
-    return files
-
-
-def _check(name: str, kind: str, files: Mapping[str, bytes], judge: Harness | None) -> None:
-    if not _NAME.fullmatch(name):
+def _check(harness: Harness) -> None:
+    if not _NAME.fullmatch(harness.name):
         text = _("%(name)r can't name a harness: lower-case letters, digits, - and _ only, 64 at most")
-        raise LoopError(text % {"name": name})
-    if judge is not None and judge.kind != HarnessKind.JUDGE:
-        raise LoopError(_("%(name)s is not a judge") % {"name": judge.name})
-    problems = [problem for problem in read_harness(files).problems if problem.code == "config_missing"]
-    if problems or kind not in HarnessKind.values:
-        unknown = _("there is no kind %(kind)s of harness") % {"kind": kind}
-        raise BrokenInput(problems[0].message if problems else unknown)
+        raise LoopError(text % {"name": harness.name})
+    if harness.judge is not None and harness.judge.kind != HarnessKind.JUDGE:
+        raise LoopError(_("%(name)s is not a judge") % {"name": harness.judge.name})
+    if harness.kind not in HarnessKind.values:
+        raise BrokenInput(_("there is no kind %(kind)s of harness") % {"kind": harness.kind})
 
 
-def _create_repository(actor: Actor, name: str, files: Mapping[str, bytes]) -> HarnessRepository:
+def _create_repository(name: str, make: Callable[[Path], HarnessRepository]) -> HarnessRepository:
     """Take the first free folder: one may be left of a transaction that was rolled back."""
     root = Path(settings.REPOSITORIES_DIR)
     for number in range(1, 1000):
         path = root / (f"{name}.git" if number == 1 else f"{name}-{number}.git")
         try:
-            return HarnessRepository.create(path, files, author=author_of(actor), message="First version")
+            return make(path)
         except RepoExists:
             continue
     raise LoopError(_("there is no free folder for %(name)s in the repositories") % {"name": name})

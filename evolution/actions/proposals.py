@@ -15,7 +15,7 @@ from evolution.models import Cluster, Diagnosis, Job, Proposal
 from evolution.states import ClusterState, DiagnosisState, JobKind, ProposalState, is_allowed
 from evolution.tasks.jobs import enqueue_job
 from evolution.transitions import move, record
-from harness_repo.repository import MAIN
+from harness_repo.git.repository import MAIN
 
 _ENDED = (ProposalState.REJECTED, ProposalState.RELEASED)
 _UNDER_REVIEW = (ProposalState.DRAFTED, ProposalState.CONFIRMED)

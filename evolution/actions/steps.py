@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
+from evolution.actions.evaluations import name_models
 from evolution.actions.reasons import require_reason
 from evolution.actors import Actor, Role
-from evolution.adapters import chat
 from evolution.loop import promotion, steps
+from evolution.loop.evaluation import newest_version
 from evolution.loop.locks import lock_record
 from evolution.models import Evaluation, Harness, Proposal, Release, Step
 from evolution.states import StepState
@@ -27,9 +28,8 @@ def evaluate_step(actor: Actor, step: Step, *, enqueue: bool = True) -> list[Eva
     With `enqueue` false the caller performs them.
     """
     actor.require(Role.DEVELOPER)
-    model = chat.build_model(chat.Role.POLICY).name
-    judge_model = chat.build_model(chat.Role.JUDGE).name
-    both = steps.measure_step(actor, step, model=model, judge_model=judge_model)
+    models = name_models(step.harness, newest_version(step.harness))
+    both = steps.measure_step(actor, step, **models)
     for evaluation in both if enqueue else ():
         enqueue_evaluation(evaluation)
     return both

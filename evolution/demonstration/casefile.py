@@ -6,7 +6,7 @@ loop stores. Does not touch the database.
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ class CaseData:
     context: dict[str, Any]  # {"room": {...}, "products": [...], "faq": [...]}
     fixtures: Fixtures
     expected: dict[str, Any]  # {"facts": [{"fact", "accept"}], "forbidden": [{"claim", "match"}], "language"}
+    # Faults that strike tool calls, see harness_repo.runtime.faults; the demonstration has none.
+    faults: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

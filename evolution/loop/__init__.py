@@ -9,6 +9,6 @@
       merge, release,    flips, verdict                              base and candidate,
       roll back, stop                                                every (case, repeat) once
 
-Beside the stages: `repositories` opens a harness's git repository, `datasets` imports known cases, and
-`jobs` keeps the progress of long work.
+Beside the stages: `repositories` opens a harness's git repository, `runners` says which agent is measured, `datasets`
+imports known cases, and `jobs` keeps the progress of long work.
 """

@@ -3,7 +3,7 @@
 import re
 
 from evolution.actors import Actor
-from harness_repo.objects import Author
+from harness_repo.git.objects import Author
 
 # Reserved by RFC 2606, so that nobody can own the address.
 _DOMAIN = "workbench.invalid"

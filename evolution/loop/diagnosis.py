@@ -21,8 +21,9 @@ from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, Evidence, diagnosis_request
 from evolution.states import CaseState, ClusterState, is_allowed
 from evolution.transitions import move, record
-from harness_repo.harness import is_harness_path
-from harness_repo.repository import MAIN
+from harness_repo.format.harness import is_harness_path, skill_folders_of
+from harness_repo.format.textfile import MAX_FILE_BYTES
+from harness_repo.git.repository import MAIN
 
 SAMPLE = 12
 
@@ -53,8 +54,13 @@ def build_brief(case: FailureCase) -> CaseBrief:
 
 
 def readable_files(files: dict[str, bytes]) -> dict[str, str]:
-    """The files of a version that belong to the harness, as text."""
-    return {path: data.decode("utf-8", "replace") for path, data in files.items() if is_harness_path(path)}
+    """The files of a version that belong to the harness, as text; what lies beside a skill may be none."""
+    skill_folders = skill_folders_of(files)
+    return {
+        path: data.decode("utf-8", "replace")
+        for path, data in files.items()
+        if is_harness_path(path, skill_folders, files) and b"\0" not in data and len(data) <= MAX_FILE_BYTES
+    }
 
 
 def diagnose_cluster(actor: Actor, cluster: Cluster, model: NamedModel) -> Diagnosis:
@@ -68,14 +74,16 @@ def diagnose_cluster(actor: Actor, cluster: Cluster, model: NamedModel) -> Diagn
         raise LoopError(_("%(cluster)s has no open failure that a model may see") % {"cluster": cluster})
     repository = open_repository(cluster.harness)
     commit = repository.resolve(MAIN)
-    request = diagnosis_request(briefs, readable_files(repository.files(commit)), model=model.name)
+    files = repository.files(commit)
+    request = diagnosis_request(briefs, readable_files(files), model=model.name)
     answer = ask_model(model, request, DiagnosisOutput)
     evidence = verify_evidence(answer.evidence, briefs)
     if not evidence:
         raise LoopError(
             _("none of the passages that %(model)s quoted is in the cases") % {"model": model.name}
         )
-    return _store(actor, cluster, answer, evidence, commit=commit, model=model.name)
+    path = answer.path if is_harness_path(answer.path, skill_folders_of(files), files) else ""
+    return _store(actor, cluster, answer, evidence, path=path, commit=commit, model=model.name)
 
 
 def verify_evidence(evidence: Sequence[Evidence], briefs: Sequence[CaseBrief]) -> list[dict[str, Any]]:
@@ -99,6 +107,7 @@ def _store(
     answer: DiagnosisOutput,
     evidence: list[dict[str, Any]],
     *,
+    path: str,
     commit: str,
     model: str,
 ) -> Diagnosis:
@@ -108,7 +117,7 @@ def _store(
             harness_id=cluster.harness_id,
             cluster=cluster,
             part=answer.part,
-            path=answer.path if is_harness_path(answer.path) else "",
+            path=path,
             hypothesis=answer.hypothesis,
             confidence=answer.confidence,
             evidence=evidence,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from django.utils.translation import gettext as _
 
 from evolution.errors import LoopError
-from harness_repo.harness import is_harness_path, read_harness
+from harness_repo.format.harness import is_harness_path, read_harness, skill_folders_of
 
 LARGEST = 200_000
 
@@ -22,8 +22,10 @@ def check_edits(base: Mapping[str, bytes], before: Mapping[str, bytes], edits: E
 
     `base` is the version that the proposal starts from: problems that it has are not held against the edit.
     """
+    # Those of the base: an edit of harness.yaml opens no folder to the edits beside it.
+    skill_folders = skill_folders_of(base)
     for path, content in edits.items():
-        _check_file(path, content)
+        _check_file(path, content, is_ours=is_harness_path(path, skill_folders, base))
     after = {path: data for path, data in {**before, **edits}.items() if data is not None}
     if after == dict(before):
         raise EditRefused(_("the edit changes nothing"))
@@ -48,9 +50,9 @@ def check_problems(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> Non
         raise EditRefused(_("it would make the harness one of kind %(kind)s") % {"kind": new.kind})
 
 
-def _check_file(path: str, content: bytes | None) -> None:
+def _check_file(path: str, content: bytes | None, *, is_ours: bool) -> None:
     parts = path.split("/")
-    if not is_harness_path(path) or not all(part.strip(". ") and part.isprintable() for part in parts):
+    if not is_ours or not all(part.strip(". ") and part.isprintable() for part in parts):
         raise EditRefused(_("%(path)s is not a path inside the harness") % {"path": path})
     if content is not None and len(content) > LARGEST:
         raise EditRefused(_("%(path)s is larger than %(most)d bytes") % {"path": path, "most": LARGEST})

@@ -4,8 +4,9 @@ Makes the records and says when they are complete; `shards` does the work, `scor
 """
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Avg, Count, Q
@@ -15,17 +16,22 @@ from django.utils.translation import gettext as _
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError, StaleState
 from evolution.loop.repositories import open_repository, read_version
+from evolution.loop.runners import build_runner, describe_runner
 from evolution.loop.scoring import Scorer
 from evolution.models import DatasetVersion, Evaluation, EvaluationShard, Harness
 from evolution.ports import NamedModel
 from evolution.states import EvaluationState, ShardState, Split
 from evolution.transitions import move, record
-from harness_repo.repository import MAIN
+from harness_repo.git.repository import MAIN
+from harness_repo.runtime.access import NO_ACCESS, ToolAccess
+from harness_repo.runtime.faults import Fault
 
 SHARD_PAIRS = 16
 DEFAULT_SPLITS = (Split.DEV, Split.GUARD)
 ACTIVE = (EvaluationState.QUEUED, EvaluationState.RUNNING)
 ENDED = (EvaluationState.FINISHED, EvaluationState.PARTIAL)
+# What a version is judged by; an evaluation under faults says how it bears them.
+UNDISTURBED = Q(faults=[])
 
 Pair = tuple[int, int]
 
@@ -50,27 +56,34 @@ def create_evaluation(
     *,
     model: str,
     judge_model: str,
+    user_model: str = "",
     splits: Iterable[str] = DEFAULT_SPLITS,
     repeats: int = 1,
+    faults: Iterable[Fault] = (),
 ) -> Evaluation:
     """Create the evaluation with its shards, or return the one that measures or has measured exactly the same.
 
-    One that ended with errors, or was cancelled, is not taken again. Raises LoopError without a judge or a case.
+    One that ended with errors, or was cancelled, is not taken again. `user_model` plays the user of conversation
+    cases, and is needed if there are any. Where another agent than our runtime is measured, it stands for `model`.
+    Raises LoopError without a judge, a case, or a user.
     """
     if harness.judge is None:
         raise LoopError(_("%(harness)s has no judge; give it one first") % {"harness": harness})
-    wanted = {
+    wanted: dict[str, Any] = {
         "commit": open_repository(harness).resolve(commit),
         "dataset_version": version,
         "splits": sorted(set(splits)),
         "model": model,
         "judge_commit": open_repository(harness.judge).resolve(MAIN),
         "judge_model": judge_model,
+        "user_model": _choose_user(version, splits, user_model),
         "repeats": repeats,
+        "faults": [fault.to_dict() for fault in faults],
     }
     with transaction.atomic():
         # Two clicks at once would both find nothing.
-        Harness.objects.select_for_update(no_key=True).get(pk=harness.pk)
+        runner = Harness.objects.select_for_update(no_key=True).get(pk=harness.pk).runner
+        wanted |= {"runner": runner, "model": describe_runner(runner)[:200] or model}
         reusable = Evaluation.objects.filter(harness=harness, **wanted)
         known = reusable.filter(state__in=(EvaluationState.FINISHED, *ACTIVE)).first()
         if known is not None:
@@ -80,6 +93,31 @@ def create_evaluation(
         evaluation.save(update_fields=["total"])
         record(actor, "evaluation.created", evaluation, commit=evaluation.commit, pairs=evaluation.total)
     return evaluation
+
+
+def has_conversations(version: DatasetVersion, splits: Iterable[str] = DEFAULT_SPLITS) -> bool:
+    """Whether a case of these splits is a conversation, which needs a model that plays the user."""
+    return version.cases.filter(split__in=list(splits), request__has_key="user").exists()
+
+
+def _choose_user(version: DatasetVersion, splits: Iterable[str], user_model: str) -> str:
+    if not has_conversations(version, splits):
+        return ""
+    if not user_model:
+        raise LoopError(
+            _("%(version)s has conversations, and no model plays the user") % {"version": version}
+        )
+    return user_model
+
+
+def describe_faults(faults: Iterable[Mapping[str, Any]]) -> str:
+    """The faults of an evaluation as a command line has them, such as "timeout:*:0.5"; empty without any."""
+    return ", ".join(_describe_fault(fault) for fault in faults)
+
+
+def _describe_fault(fault: Mapping[str, Any]) -> str:
+    bound = f" (at most {fault['times']})" if fault.get("times") else ""
+    return f"{fault['kind']}:{fault.get('tool', '*')}:{fault.get('rate', 1):g}{bound}"
 
 
 def _create_shards(evaluation: Evaluation) -> int:
@@ -99,15 +137,26 @@ def _create_shards(evaluation: Evaluation) -> int:
     return len(pairs)
 
 
-def build_scorer(evaluation: Evaluation, policy: NamedModel, judge: NamedModel) -> Scorer:
-    """Return what scores a case of this evaluation: the commits and the model names that it is bound to."""
+def build_scorer(
+    evaluation: Evaluation,
+    policy: NamedModel | None,
+    judge: NamedModel,
+    user: NamedModel | None = None,
+    access: ToolAccess = NO_ACCESS,
+) -> Scorer:
+    """Return what scores a case of this evaluation: the commits and the model names that it is bound to.
+
+    Another agent than our runtime needs no `policy`, and an evaluation without conversations no `user`.
+    """
     if evaluation.harness.judge is None:
         raise LoopError(_("%(harness)s has no judge; give it one first") % {"harness": evaluation.harness})
     return Scorer(
-        agent=read_version(evaluation.harness, evaluation.commit),
+        runner=build_runner(evaluation, policy, access),
         judge=read_version(evaluation.harness.judge, evaluation.judge_commit),
-        policy=NamedModel(policy.model, evaluation.model),
         judge_model=NamedModel(judge.model, evaluation.judge_model),
+        user=NamedModel(user.model, evaluation.user_model) if user else None,
+        commit=evaluation.commit,
+        faults=tuple(evaluation.faults),
     )
 
 

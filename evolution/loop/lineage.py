@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evolution.loop.repositories import open_repository
 from evolution.models import Harness, Release
 from evolution.states import ReleaseKind
-from harness_repo.repository import MAIN, HarnessRepository
+from harness_repo.git.repository import MAIN, HarnessRepository
 
 
 def find_live_steps(harness: Harness, commit: str) -> set[int]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evolution.loop.cases import has_passed
+from evolution.loop.evaluation import UNDISTURBED
 from evolution.models import CaseResult, Evaluation, FailureCase, Proposal
 from evolution.states import CaseState, EvaluationState, Split
 
@@ -39,7 +40,7 @@ def build_manifest(
 def find_cases_at_risk(proposal: Proposal, changed: set[str]) -> list[str]:
     """Keys of dev cases that passed on the base and used a changed skill or tool; for other files, all."""
     evaluation = Evaluation.objects.filter(
-        harness=proposal.harness, commit=proposal.base_commit, state=EvaluationState.FINISHED
+        UNDISTURBED, harness=proposal.harness, commit=proposal.base_commit, state=EvaluationState.FINISHED
     ).first()
     if evaluation is None:
         return []

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from evolution.actors import Actor
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
-from evolution.loop.evaluation import ENDED, average_scores
+from evolution.loop.evaluation import ENDED, UNDISTURBED, average_scores
 from evolution.loop.lineage import find_live_steps, find_unreleased_main
 from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.mended import OPEN_CLUSTERS, reopen_unmended, resolve_mended
@@ -31,7 +31,9 @@ from evolution.states import (
     StepState,
 )
 from evolution.transitions import move, record
-from harness_repo.repository import MAIN, HarnessRepository
+from harness_repo.git.errors import StaleBase
+from harness_repo.git.remotes import Remote, advance_to_remote, remote_ref
+from harness_repo.git.repository import MAIN, HarnessRepository
 
 # Smaller clusters are long tail: one more rule for them is likelier to break something.
 SMALLEST_CLUSTER = 3
@@ -127,6 +129,30 @@ def roll_back_to(actor: Actor, harness: Harness, release: Release, reason: str) 
         lock_harness(harness)
         return _restore(
             actor, harness, release.commit, reason, evaluation=release.evaluation, step=release.step
+        )
+
+
+def take_remote(actor: Actor, harness: Harness, remote: Remote) -> Release | None:
+    """Make what was fetched of the remote's main live, when it builds on ours; None when it is live already.
+
+    Raises LoopError when main has commits of its own, or is in the middle of a decision.
+    """
+    repository = open_repository(harness)
+    with transaction.atomic(), explain_git_errors():
+        lock_harness(harness)
+        fetched = repository.resolve(remote_ref(remote, MAIN))
+        if find_unreleased_main(harness) not in ("", fetched):
+            raise LoopError(_("main is in the middle of a decision; repeat that first"))
+        try:
+            advance_to_remote(repository, remote)
+        except StaleBase as failure:
+            text = _("main has versions that the remote does not have; push them, and merge there")
+            raise LoopError(text) from failure
+        if harness.releases.filter(commit=fetched).exists():
+            return None
+        reason = _("taken from %(remote)s") % {"remote": remote.name}
+        return _write_release(
+            actor, harness, fetched, ReleaseKind.REMOTE, reason=reason, step=None, evaluation=None
         )
 
 
@@ -339,8 +365,9 @@ def _tag(
 
 
 def _first_evaluation(harness: Harness) -> Evaluation | None:
-    return harness.evaluations.filter(state__in=ENDED).order_by(F("finished_at").asc(nulls_last=True)).first()
+    ended = harness.evaluations.filter(UNDISTURBED, state__in=ENDED)
+    return ended.order_by(F("finished_at").asc(nulls_last=True)).first()
 
 
 def _newest_evaluation(harness: Harness, commit: str) -> Evaluation | None:
-    return harness.evaluations.filter(commit=commit, state__in=ENDED).first()
+    return harness.evaluations.filter(UNDISTURBED, commit=commit, state__in=ENDED).first()

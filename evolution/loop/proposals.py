@@ -26,9 +26,10 @@ from evolution.prompts.diagnosis import DiagnosisOutput
 from evolution.prompts.draft import BadEdit, DraftOutput, apply_edits, draft_request
 from evolution.states import JobKind, JobState, ProposalState
 from evolution.transitions import move, record
-from harness_repo.errors import BadPath, MissingRef, NothingToCommit, StaleBase
-from harness_repo.objects import Author
-from harness_repo.repository import HarnessRepository
+from harness_repo.git.errors import BadPath, MissingRef, NothingToCommit, StaleBase
+from harness_repo.git.messages import message_with_trailers, read_trailers
+from harness_repo.git.objects import Author
+from harness_repo.git.repository import HarnessRepository
 
 SHOWN_CASES = 6
 
@@ -104,8 +105,8 @@ def find_unrecorded_draft(repository: HarnessRepository, proposal: Proposal) -> 
         return None
     newest = repository.log(head, 1)[0]
     by_model = newest.email == model_author(newest.author).email
-    trailer = f"Proposal: {proposal.pk}"
-    is_ours = by_model and newest.parents == (start,) and trailer in newest.message.splitlines()
+    is_its = ("Proposal", str(proposal.pk)) in read_trailers(newest.message)
+    is_ours = by_model and newest.parents == (start,) and is_its
     return head if is_ours else None
 
 
@@ -199,10 +200,10 @@ def _commit(
     body: str = "",
 ) -> str:
     repository = open_repository(proposal.harness)
-    trailers = f"Proposal: {proposal.pk}"
+    trailers = {"Proposal": proposal.pk}
     if proposal.diagnosis is not None:
-        trailers += f"\nCluster: {proposal.diagnosis.cluster.number}"
-    message = "\n\n".join(part for part in (subject, body, trailers) if part) + "\n"
+        trailers["Cluster"] = proposal.diagnosis.cluster.number
+    message = message_with_trailers("\n\n".join(part for part in (subject, body) if part), trailers)
     exists = branch_head(repository, proposal) is not None
     try:
         return repository.commit(

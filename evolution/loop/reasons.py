@@ -30,6 +30,11 @@ WORDS: dict[str, str | Promise] = {
     "judge_commit": _("judge version"),
     "judge_model": _("judge's model"),
     "repeats": _("repeats"),
+    "runner": _("agent"),
+    "native": _("the workbench's runtime"),
+    "faults": _("injected faults"),
+    "none": _("none"),
+    "user_model": _("user's model"),
 }
 
 # What three decimals can show.

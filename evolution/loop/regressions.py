@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from evolution.loop.evaluation import ENDED
+from evolution.loop.evaluation import ENDED, describe_faults
 from evolution.loop.flips import CasePair, CaseScores
+from evolution.loop.runners import detail_runner
 from evolution.loop.verdict import Policy, RunFacts, VerdictFigures, decide
 from evolution.models import DatasetCase, Evaluation, Verdict
 
@@ -64,6 +65,9 @@ def run_facts(evaluation: Evaluation) -> RunFacts:
         judge_commit=evaluation.judge_commit,
         judge_model=evaluation.judge_model,
         repeats=evaluation.repeats,
+        runner=detail_runner(evaluation.runner),
+        faults=describe_faults(evaluation.faults) or "none",
+        user_model=evaluation.user_model,
         has_ended=evaluation.state in ENDED,
     )
 

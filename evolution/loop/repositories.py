@@ -6,9 +6,9 @@ from pathlib import Path
 from django.conf import settings
 
 from evolution.models import Harness
-from harness_repo.harness import Harness as HarnessState
-from harness_repo.harness import read_harness
-from harness_repo.repository import HarnessRepository
+from harness_repo.format.harness import Harness as HarnessState
+from harness_repo.format.harness import read_harness
+from harness_repo.git.repository import HarnessRepository
 
 
 def open_repository(harness: Harness) -> HarnessRepository:

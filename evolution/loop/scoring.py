@@ -1,25 +1,32 @@
-"""Inside an evaluation: one case is answered by the harness and scored by the judge. Pure async; no records written.
+"""Inside an evaluation: one case is answered by the agent and scored by the judge. Pure async; no records written.
 
 A reply that a limit or a hook left behind is judged like any other; only where there is nothing to judge, or no
 valid judgement, the outcome is an error, which is never a score.
 """
 
+import hashlib
 import math
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from evolution.models import DatasetCase
 from evolution.ports import NamedModel
-from harness_repo.harness import Harness as HarnessState
-from harness_repo.json_schema import SchemaUnusable, find_violation
+from harness_repo.format.harness import Harness as HarnessState
+from harness_repo.format.json_schema import SchemaUnusable, find_violation
 from harness_repo.runtime.agent import run_agent
 from harness_repo.runtime.computing import Allowance, TooMuchComputing
-from harness_repo.runtime.context import build_variables
+from harness_repo.runtime.conversation import run_conversation
 from harness_repo.runtime.json_text import read_json
-from harness_repo.runtime.sandbox import ToolSandbox
+from harness_repo.runtime.native import NativeRunner
+from harness_repo.runtime.runner import RunCase, Runner
+from harness_repo.runtime.simulated_user import is_conversation
 from harness_repo.runtime.trajectory import Trajectory
 
 POLICY_ERROR = "policy_error"
+RUNNER_ERROR = "runner_error"
+USER_ERROR = "user_error"
 JUDGE_ERROR = "judge_error"
 JUDGE_OUTPUT = "judge_output"
 LONGEST_ERROR = 2000
@@ -41,12 +48,27 @@ SCORES_SCHEMA = {
 
 @dataclass(frozen=True)
 class Scorer:
-    """The two harnesses of an evaluation with the models that drive them."""
+    """The agent of an evaluation, its judge with the model that drives it, and what is the same for every case."""
 
-    agent: HarnessState
+    runner: Runner
     judge: HarnessState
-    policy: NamedModel
     judge_model: NamedModel
+    # Plays the user of conversation cases; None where there are none.
+    user: NamedModel | None = None
+    # The version that is measured.
+    commit: str = ""
+    # Strike tool calls after the faults of the case itself; see harness_repo.runtime.faults.
+    faults: tuple[Mapping[str, Any], ...] = ()
+
+    def connections(self) -> list[AbstractAsyncContextManager[Any]]:
+        """What keeps connections open for as long as it is entered, each once."""
+        parts: list[Any] = [self.runner, self.judge_model.model]
+        if isinstance(self.runner, NativeRunner):
+            parts.append(self.runner.model)
+        if self.user is not None:
+            parts.append(self.user.model)
+        unique = {id(part): part for part in parts}.values()
+        return [part for part in unique if isinstance(part, AbstractAsyncContextManager)]
 
 
 @dataclass(frozen=True)
@@ -71,11 +93,12 @@ class CaseOutcome:
         return asdict(self)
 
 
-async def score_case(case: DatasetCase, scorer: Scorer) -> CaseOutcome:
+async def score_case(case: DatasetCase, scorer: Scorer, repeat: int = 0) -> CaseOutcome:
     """Answer and judge one case; whatever goes wrong is in the outcome, and nothing is raised."""
     # One case that can't be run or judged says so on its result; the others go on.
     try:
-        answered, outcome = await _answer(case, scorer)
+        answered = await _answer(_run_case(case, scorer, repeat), scorer)
+        outcome = CaseOutcome(**_run_fields(answered))
     except Exception as failure:  # noqa: BLE001
         return CaseOutcome(error_kind=POLICY_ERROR, error=_describe(failure))
     if outcome.error_kind:
@@ -86,26 +109,41 @@ async def score_case(case: DatasetCase, scorer: Scorer) -> CaseOutcome:
         return replace(outcome, error_kind=JUDGE_ERROR, error=_describe(failure))
 
 
-async def _answer(case: DatasetCase, scorer: Scorer) -> tuple[Trajectory, CaseOutcome]:
-    """The agent's run, and its fields; an error when it left nothing to judge."""
-    answered = await run_agent(
-        scorer.agent,
-        build_variables(case.request, case.context),
-        scorer.policy.model,
-        model_name=scorer.policy.name,
-        sandbox=ToolSandbox(scorer.agent.tools, case.fixtures),
+def seed_of(case_key: str, repeat: int) -> int:
+    """The seed of one (case, repeat), 31 bits: the same in every evaluation, so that two of them can be paired."""
+    digest = hashlib.sha256(f"{case_key}\n{repeat}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def _run_case(case: DatasetCase, scorer: Scorer, repeat: int) -> RunCase:
+    """What the agent is given: never what a right answer states."""
+    return RunCase(
+        key=case.key,
+        request=case.request,
+        context=case.context,
+        fixtures=case.fixtures,
+        faults=(*case.faults, *scorer.faults),
+        commit=scorer.commit,
+        repeat=repeat,
+        seed=seed_of(case.key, repeat),
     )
-    outcome = CaseOutcome(**_run_fields(answered))
-    if answered.status == "model_error" or _never_answered(answered):
-        outcome = replace(outcome, error_kind=POLICY_ERROR, error=_shorten(answered.error or ""))
-    return answered, outcome
+
+
+async def _answer(case: RunCase, scorer: Scorer) -> Trajectory:
+    """The agent's run, or its conversation with the simulated user."""
+    if not is_conversation(case.request):
+        return await scorer.runner.run(case)
+    if scorer.user is None:
+        return Trajectory("user_error", None, error="no model plays the user")
+    return await run_conversation(scorer.runner.run, case, scorer.user.model, scorer.user.name)
 
 
 async def _judge(case: DatasetCase, answered: Trajectory, scorer: Scorer) -> dict[str, Any]:
     """The fields that the judgement fills, or those of its error."""
     variables = {
         "case": {"request": case.request, "context": case.context, "category": case.category},
-        "reply": answered.reply or "",
+        "reply": _shown_reply(answered),
+        "conversation": [asdict(turn) for turn in answered.conversation],
         "evidence": answered.evidence(),
         "expected": case.expected,
     }
@@ -156,19 +194,35 @@ def clean_json(value: Any) -> Any:
     return value
 
 
-def _never_answered(answered: Trajectory) -> bool:
-    """Whether the time ran out before the model said anything: an outage, and not the harness's doing."""
-    return answered.status == "time_limit" and not answered.calls
-
-
 def _run_fields(answered: Trajectory) -> dict[str, Any]:
+    """The fields of the agent's run; with an error when it left nothing to judge."""
+    kind = _error_kind(answered)
     return {
-        "reply": clean_json(answered.reply or ""),
+        "reply": clean_json(_shown_reply(answered)),
         "trajectory": clean_json(answered.to_dict()),
         "prompt_tokens": _count(answered.usage.prompt_tokens),
         "completion_tokens": _count(answered.usage.completion_tokens),
         "latency_ms": answered.latency_ms if math.isfinite(answered.latency_ms) else 0.0,
+        "error_kind": kind,
+        "error": _shorten(answered.error or answered.status) if kind else "",
     }
+
+
+def _shown_reply(answered: Trajectory) -> str:
+    """What the viewer read: of a conversation all replies, each on a line of its own."""
+    return "\n".join(answered.replies())
+
+
+def _error_kind(answered: Trajectory) -> str:
+    """Whose failure left nothing to judge; empty when there is something."""
+    if answered.status in (RUNNER_ERROR, USER_ERROR):
+        return answered.status
+    if answered.status == "model_error":
+        return POLICY_ERROR
+    if answered.status == "time_limit" and answered.reply is None and not answered.calls:
+        # The time ran out before anybody said anything: an outage, and not the harness's doing.
+        return RUNNER_ERROR if answered.runner else POLICY_ERROR
+    return ""
 
 
 def _count(tokens: int) -> int:

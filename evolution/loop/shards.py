@@ -123,12 +123,14 @@ async def _score_pairs(
 
     async def score(case: DatasetCase, repeat: int) -> None:
         async with places:
-            outcome = await score_case(case, scorer)
+            outcome = await score_case(case, scorer, repeat)
         await finished.put((case, repeat, outcome))
 
     try:
         async with contextlib.AsyncExitStack() as connections, asyncio.TaskGroup() as group:
-            await _open_models(connections, scorer)
+            # Kept open for the whole shard.
+            for connection in scorer.connections():
+                await connections.enter_async_context(connection)
             renewal = group.create_task(_renew_lease(shard))
             for case, repeat in pairs:
                 group.create_task(score(case, repeat))
@@ -137,13 +139,6 @@ async def _score_pairs(
     except* LeaseLostError:
         is_ours = False
     return is_ours
-
-
-async def _open_models(connections: contextlib.AsyncExitStack, scorer: Scorer) -> None:
-    """Keep the connections of models that have some open for the whole shard."""
-    for model in {id(named.model): named.model for named in (scorer.policy, scorer.judge_model)}.values():
-        if isinstance(model, contextlib.AbstractAsyncContextManager):
-            await connections.enter_async_context(model)
 
 
 async def _store_all(shard: EvaluationShard, finished: "asyncio.Queue[Finished]", count: int) -> None:

@@ -5,6 +5,7 @@ What becomes of a measured step is `promotion`'s.
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -27,10 +28,22 @@ from evolution.loop.repositories import open_repository
 from evolution.models import Evaluation, Harness, Proposal, Step, Verdict
 from evolution.states import DiagnosisState, EvaluationState, ProposalState, StepState
 from evolution.transitions import change, move, record
-from harness_repo.errors import HarnessRepoError, MergeConflict, NothingToCommit, RepoBusy, StaleBase
-from harness_repo.repository import MAIN
+from harness_repo.git.conflicts import FileConflict
+from harness_repo.git.errors import HarnessRepoError, MergeConflict, NothingToCommit, RepoBusy, StaleBase
+from harness_repo.git.messages import message_with_trailers
+from harness_repo.git.repository import MAIN
 
 UNDECIDED = (StepState.READY, StepState.EVALUATING, StepState.EVALUATED)
+
+
+@dataclass(frozen=True)
+class StepConflict:
+    """Why confirmed proposals cannot be put together as they are."""
+
+    # The first one that does not fit to what is live and those before it.
+    proposal: Proposal
+    before: tuple[Proposal, ...]
+    files: tuple[FileConflict, ...]
 
 
 @contextlib.contextmanager
@@ -112,10 +125,29 @@ def _merge(actor: Actor, harness: Harness, branch: str, proposals: Sequence[Prop
         base,
         [proposal.head_commit for proposal in proposals],
         author=author_of(actor),
-        message=f"{branch}: {titles}",
+        message=message_with_trailers(f"{branch}: {titles}", _trailers(proposals)),
         expected_head=repository.branches().get(branch),
     )
     return base, merged
+
+
+def _trailers(proposals: Sequence[Proposal]) -> dict[str, list[int]]:
+    """What a step's commit says of where it comes from."""
+    clusters = {proposal.diagnosis.cluster.number for proposal in proposals if proposal.diagnosis is not None}
+    return {"Proposal": [proposal.pk for proposal in proposals], "Cluster": sorted(clusters)}
+
+
+def find_conflict(harness: Harness, proposals: Sequence[Proposal]) -> StepConflict | None:
+    """What keeps the proposals from being merged on what is live, None when nothing does; writes nothing.
+
+    Raises HarnessRepoError when a branch cannot be read.
+    """
+    heads = [proposal.head_commit for proposal in proposals]
+    check = open_repository(harness).check_merge(MAIN, heads)
+    if check.head is None:
+        return None
+    place = heads.index(check.head)
+    return StepConflict(proposals[place], tuple(proposals[:place]), check.conflicts)
 
 
 def _check_main(harness: Harness) -> None:
@@ -165,7 +197,9 @@ def rebuild_step(actor: Actor, step: Step, without: Proposal | None = None) -> N
         record(actor, "step.rebuilt", step, base=base, left_out=without.pk if without else None)
 
 
-def measure_step(actor: Actor, step: Step, *, model: str, judge_model: str) -> list[Evaluation]:
+def measure_step(
+    actor: Actor, step: Step, *, model: str, judge_model: str, user_model: str = ""
+) -> list[Evaluation]:
     """Bind the step to an evaluation of its base and one of its candidate; what is measured already is not again.
 
     Returns both. A step that is being evaluated keeps those it has.
@@ -176,7 +210,15 @@ def measure_step(actor: Actor, step: Step, *, model: str, judge_model: str) -> l
             return [step.base_evaluation, step.candidate_evaluation]
         version = newest_version(step.harness)
         base, candidate = (
-            create_evaluation(actor, step.harness, commit, version, model=model, judge_model=judge_model)
+            create_evaluation(
+                actor,
+                step.harness,
+                commit,
+                version,
+                model=model,
+                judge_model=judge_model,
+                user_model=user_model,
+            )
             for commit in (step.base_commit, step.candidate_commit)
         )
         move(

@@ -70,6 +70,10 @@ class RunFacts:
     judge_commit: str
     judge_model: str
     repeats: int
+    # the agent with its settings, the faults, and the model that plays the user
+    runner: str = "native"
+    faults: str = "none"
+    user_model: str = ""
     # every (case, repeat) has a result
     has_ended: bool = True
 
@@ -151,10 +155,13 @@ def decide(pairs: Sequence[CasePair], base: RunFacts, candidate: RunFacts, polic
 
 def compare_facts(base: RunFacts, candidate: RunFacts) -> list[Reason]:
     """Why two evaluations can't be compared; empty when they can."""
+    names = [item.name for item in fields(RunFacts) if item.name != "has_ended"]
+    # Another agent has no model that could be the same.
+    names = [name for name in names if name != "model" or base.runner == candidate.runner]
     reasons = [
         Reason("differs", {"what": name, "base": getattr(base, name), "candidate": getattr(candidate, name)})
-        for name in (item.name for item in fields(RunFacts))
-        if name != "has_ended" and getattr(base, name) != getattr(candidate, name)
+        for name in names
+        if getattr(base, name) != getattr(candidate, name)
     ]
     if not (base.has_ended and candidate.has_ended):
         reasons.append(Reason("unfinished"))

@@ -50,6 +50,8 @@ class DatasetCase(models.Model):
     request = models.JSONField()
     context = models.JSONField()
     fixtures = models.JSONField(default=dict)
+    # faults that strike its tool calls in every evaluation: see harness_repo.runtime.faults
+    faults = models.JSONField(default=list)
     expected = models.JSONField(default=dict)
 
     class Meta:

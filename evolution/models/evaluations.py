@@ -9,7 +9,10 @@ from evolution.states import EvaluationState, Outcome, ShardState
 
 
 class Evaluation(models.Model):
-    """Harness commit x dataset version x model x judge commit x repeats. An error is never a score."""
+    """Harness commit x dataset version x model x judge commit x repeats. An error is never a score.
+
+    Runner, faults and the user's model are part of what is measured too.
+    """
 
     harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="evaluations")
     commit = models.CharField(max_length=40)
@@ -19,6 +22,12 @@ class Evaluation(models.Model):
     model = models.CharField(max_length=200)
     judge_commit = models.CharField(max_length=40)
     judge_model = models.CharField(max_length=200)
+    # plays the user of conversation cases; empty when there are none
+    user_model = models.CharField(max_length=200, blank=True)
+    # the harness's runner when it was started, {} for our runtime
+    runner = models.JSONField(default=dict)
+    # faults that strike tool calls, beside those of the cases
+    faults = models.JSONField(default=list)
     repeats = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=10, choices=EvaluationState, default=EvaluationState.QUEUED)
     # (case, repeat) pairs to be made
@@ -81,7 +90,7 @@ class CaseResult(models.Model):
     completion_tokens = models.PositiveIntegerField(default=0)
     # of the agent's run, in milliseconds
     latency_ms = models.FloatField(default=0)
-    # policy_error, judge_error, judge_output; empty when there are scores
+    # policy_error, runner_error, user_error, judge_error, judge_output; empty when there are scores
     error_kind = models.CharField(max_length=20, blank=True)
     error = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

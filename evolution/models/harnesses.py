@@ -17,6 +17,8 @@ class Harness(models.Model):
     judge = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="judged")
     # verdict policy: see evolution.loop.regressions.Policy
     policy = models.JSONField(default=dict, blank=True)
+    # the agent that is measured, {} for our runtime: see evolution.loop.runners; an operator sets it
+    runner = models.JSONField(default=dict, blank=True)
     # set when people stopped the evolution; a new step clears it
     stopped_at = models.DateTimeField(null=True, blank=True)
     # the version that stopping selected

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from django.db.models import Avg, Q, QuerySet
 
-from evolution.loop.evaluation import ENDED
+from evolution.loop.evaluation import ENDED, UNDISTURBED
 from evolution.loop.lineage import find_unreleased_main
 from evolution.loop.repositories import open_repository
 from evolution.models import Evaluation, Harness, Release
 from evolution.states import EvaluationState, Split
-from harness_repo.errors import HarnessRepoError
+from harness_repo.git.errors import HarnessRepoError
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def list_releases(harness: Harness) -> list[MeasuredRelease]:
 
 def _finished_by_commit(harness: Harness, commits: list[str]) -> dict[str, Evaluation]:
     """The newest finished evaluation of each commit."""
-    finished = _with_scores(harness).filter(commit__in=commits, state=EvaluationState.FINISHED)
+    finished = _with_scores(harness).filter(UNDISTURBED, commit__in=commits, state=EvaluationState.FINISHED)
     return {evaluation.commit: evaluation for evaluation in finished.order_by("id")}
 
 
@@ -86,5 +86,7 @@ def live_evaluation(harness: Harness) -> Evaluation | None:
 
 
 def _evaluation_of(release: Release) -> Evaluation | None:
-    measured = Evaluation.objects.filter(harness=release.harness_id, commit=release.commit, state__in=ENDED)
+    measured = Evaluation.objects.filter(
+        UNDISTURBED, harness=release.harness_id, commit=release.commit, state__in=ENDED
+    )
     return release.evaluation or measured.order_by("-id").first()

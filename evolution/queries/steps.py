@@ -1,5 +1,6 @@
 """Evolution steps, what each decision rests on, and what stopping would bring."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db.models import Prefetch, QuerySet
@@ -7,10 +8,10 @@ from django.db.models import Prefetch, QuerySet
 from evolution.errors import LoopError
 from evolution.loop.promotion import advise, measured_versions
 from evolution.loop.repositories import open_repository
-from evolution.loop.steps import UNDECIDED
+from evolution.loop.steps import UNDECIDED, StepConflict, find_conflict
 from evolution.models import DatasetCase, Harness, Proposal, Step
-from harness_repo.errors import HarnessRepoError
-from harness_repo.repository import MAIN
+from harness_repo.git.errors import HarnessRepoError
+from harness_repo.git.repository import MAIN
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,16 @@ def list_step_proposals(step: Step) -> list[Proposal]:
     """The proposals that a step's candidate was made of, wherever they went since, with their clusters."""
     proposals = step.merged.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid")
     return list(proposals.order_by("id"))
+
+
+def foresee_conflict(harness: Harness, proposals: Sequence[Proposal]) -> StepConflict | None:
+    """What would keep the proposals from being merged on what is live; None also when git can't be asked."""
+    if not proposals:
+        return None
+    try:
+        return find_conflict(harness, proposals)
+    except HarnessRepoError:
+        return None
 
 
 def undecided_step(harness: Harness) -> Step | None:

@@ -4,16 +4,20 @@ from collections.abc import Callable
 from functools import partial
 
 from celery import shared_task
+from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
 from evolution.adapters.chat import Role, build_model
+from evolution.adapters.tool_access import build_tool_access
 from evolution.errors import LoopError
 from evolution.loop.evaluation import build_scorer
+from evolution.loop.scoring import Scorer
 from evolution.loop.shards import claim_shard, give_up, work_evaluation, work_shard
 from evolution.loop.steps import conclude_evaluation, settle_steps
 from evolution.models import Evaluation
 from evolution.states import ShardState
-from harness_repo.errors import HarnessRepoError
+from harness_repo.git.errors import HarnessRepoError
+from harness_repo.runtime.access import ToolAccess
 
 
 @shared_task(name="evolution.run_shard")
@@ -23,7 +27,7 @@ def run_shard(shard_id: int) -> None:
     if shard is None:
         return
     try:
-        scorer = build_scorer(shard.evaluation, build_model(Role.POLICY), build_model(Role.JUDGE))
+        scorer = _build_scorer(shard.evaluation)
     except (LoopError, HarnessRepoError) as failure:
         # No other worker can do more: a repository or a setting is missing, and a resumed evaluation tries again.
         is_done = give_up(shard, str(failure))
@@ -35,9 +39,23 @@ def run_shard(shard_id: int) -> None:
 
 def perform_evaluation(evaluation: Evaluation, progress: Callable[[int, int], None] | None = None) -> None:
     """Do what all tasks of an evaluation do, in this process and beside any workers; commands use it."""
-    scorer = build_scorer(evaluation, build_model(Role.POLICY), build_model(Role.JUDGE))
-    work_evaluation(evaluation, scorer, progress)
+    work_evaluation(evaluation, _build_scorer(evaluation), progress)
     settle_steps(evaluation)
+
+
+def _build_scorer(evaluation: Evaluation) -> Scorer:
+    """With the models that this evaluation asks, and no other: their settings may be missing."""
+    policy = None if evaluation.runner else build_model(Role.POLICY)
+    user = build_model(Role.USER) if evaluation.user_model else None
+    return build_scorer(evaluation, policy, build_model(Role.JUDGE), user, _grant_access())
+
+
+def _grant_access() -> ToolAccess:
+    """What the installation grants to tools and agents; LoopError when its settings can't be read."""
+    try:
+        return build_tool_access()
+    except ImproperlyConfigured as failure:
+        raise LoopError(str(failure)) from failure
 
 
 def enqueue_evaluation(evaluation: Evaluation) -> None:

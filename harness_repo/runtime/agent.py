@@ -8,18 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness_repo.harness import Harness
-from harness_repo.prompts import variables_of
+from harness_repo.format.harness import Harness
+from harness_repo.format.prompts import variables_of
+from harness_repo.runtime.calling import answer_calls, end_if_blocked, refuse_calls
 from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest, ToolCall
 from harness_repo.runtime.computing import TooMuchComputing
-from harness_repo.runtime.hooks import HookFiring
 from harness_repo.runtime.prompt import PromptError, assemble_prompt, skill_index
-from harness_repo.runtime.reply import extract_reply
+from harness_repo.runtime.reply import extract_reply, split_reasoning
 from harness_repo.runtime.run import Run
-from harness_repo.runtime.sandbox import ToolOutcome, ToolSandbox, parse_arguments
+from harness_repo.runtime.sandbox import ToolSandbox
 from harness_repo.runtime.texts import load_skill_definition, retry_message
 from harness_repo.runtime.trajectory import Trajectory
-from harness_repo.tools import LOAD_SKILL
 
 
 async def run_agent(
@@ -68,13 +67,13 @@ class _Loop:
 
     async def go(self) -> None:
         """Turn by turn until something ends the run."""
-        if self._is_blocked(self._run.fire("input")):
+        if end_if_blocked(self._run, self._run.fire("input")):
             return
         for turn in range(1, self._harness.limits.turns + 1):
             self._run.turn = turn
             reply = await self._ask()
-            is_over = self._answer_calls(reply.tool_calls) if reply.tool_calls else self._settle(reply)
-            if is_over:
+            is_over = await self._answer(reply.tool_calls) if reply.tool_calls else self._settle(reply)
+            if is_over or self._is_out_of_tokens():
                 return
         self._run.end("turn_limit", error=f"no reply after {self._harness.limits.turns} turns")
 
@@ -88,70 +87,31 @@ class _Loop:
                 parameters=dict(self._harness.model),
             )
         )
-        reply = replace(reply, tool_calls=_with_ids(reply.tool_calls, self._run.turn))
-        self._run.add_reply(reply)
+        reasoning, content = split_reasoning(reply)
+        reply = replace(reply, content=content, tool_calls=_with_ids(reply.tool_calls, self._run.turn))
+        self._run.add_reply(reply, reasoning)
         return reply
 
-    def _answer_calls(self, calls: Sequence[ToolCall]) -> bool:
-        """Answer all calls of a turn, so that the messages stay whole, then see whether the run is over."""
-        is_blocked = False
-        for call in calls:
-            if self._is_over_limit(call):
-                most = self._harness.limits.tool_calls
-                self._run.add_outcome(
-                    call, _arguments(call), ToolOutcome(None, f"limit: at most {most} calls", 0.0)
-                )
-                self._run.end("tool_call_limit", error=f"more than {most} tool calls")
-            else:
-                is_blocked = self._answer(call) or is_blocked
-        return is_blocked or self._run.status == "tool_call_limit"
+    async def _answer(self, calls: Sequence[ToolCall]) -> bool:
+        """Answer the calls of a turn; without tokens for a turn after it, there is no use in making them."""
+        if self._is_out_of_tokens():
+            refuse_calls(self._run, calls, f"limit: at most {self._harness.limits.tokens} tokens")
+            return True
+        return await answer_calls(self._run, self._sandbox, calls)
 
-    def _is_over_limit(self, call: ToolCall) -> bool:
-        used = sum(record.name != LOAD_SKILL for record in self._run.tool_calls)
-        return call.name != LOAD_SKILL and used >= self._harness.limits.tool_calls
-
-    def _answer(self, call: ToolCall) -> bool:
-        """Answer one call between its two hooks; say whether one of them blocks the run."""
-        arguments = _arguments(call)
-        tool = {"name": call.name, "arguments": arguments}
-        before = self._run.fire("tool_call", tool=tool) if isinstance(arguments, dict) else []
-        outcome = _refusal(before) or self._call(call, arguments)
-        after = (
-            self._run.fire("tool_result", tool=tool, result=outcome.result) if outcome.error is None else []
-        )
-        refusal = _refusal(after)
-        if refusal is not None:
-            outcome = replace(outcome, error=refusal.error)
-        self._run.add_outcome(call, arguments, outcome, self._skill_body(call, arguments))
-        return self._is_blocked([*before, *after])
-
-    def _call(self, call: ToolCall, arguments: object) -> ToolOutcome:
-        if call.name != LOAD_SKILL or not self._harness.skills:
-            what = f"checking the arguments of {call.name}"
-            return self._run.computing.spend(what, self._sandbox.call, call.name, call.arguments)
-        name = arguments.get("name") if isinstance(arguments, dict) else None
-        if not isinstance(name, str):
-            return ToolOutcome(None, "bad_arguments: name is missing", 0.0)
-        if name not in self._harness.skills:
-            return ToolOutcome(
-                None, f"unknown_skill: there is {', '.join(sorted(self._harness.skills))}", 0.0
-            )
-        if name not in self._run.skills_loaded:
-            self._run.skills_loaded.append(name)
-        return ToolOutcome({"loaded": name}, None, 0.0)
-
-    def _skill_body(self, call: ToolCall, arguments: object) -> str | None:
-        """What load_skill shows the model: the body as it stands."""
-        if call.name != LOAD_SKILL or not isinstance(arguments, dict):
-            return None
-        skill = self._harness.skills.get(str(arguments.get("name")))
-        return skill.body if skill else None
+    def _is_out_of_tokens(self) -> bool:
+        """End the run if no further model call may be made, and say so."""
+        most = self._harness.limits.tokens
+        if most is None or self._run.tokens < most:
+            return False
+        self._run.end("token_limit", error=f"{self._run.tokens} tokens, at most {most}")
+        return True
 
     def _settle(self, reply: ChatReply) -> bool:
         """Check a proposed reply: take it, end the run, or ask for another one."""
         text = extract_reply(reply.content, as_json=self._harness.reply_schema is not None)
         firings = self._run.fire("reply", reply=text)
-        if self._is_blocked(firings):
+        if end_if_blocked(self._run, firings):
             return True
         rewritten = [firing.reply for firing in firings if firing.outcome == "rewrite"]
         self._run.reply = rewritten[-1] if rewritten else text
@@ -165,12 +125,6 @@ class _Loop:
         self._run.retries += 1
         self._run.messages.append({"role": "user", "content": retry_message(refused)})
         return False
-
-    def _is_blocked(self, firings: Sequence[HookFiring]) -> bool:
-        block = next((firing for firing in firings if firing.outcome == "block"), None)
-        if block is not None:
-            self._run.end("blocked", reply=block.reply, error=f"{block.hook}: {block.record}")
-        return block is not None
 
 
 def tool_definitions(harness: Harness) -> list[dict[str, Any]]:
@@ -188,22 +142,12 @@ def _response_schema(harness: Harness) -> dict[str, Any] | None:
     return {"name": f"{harness.name or 'harness'}_reply", "schema": harness.reply_schema}
 
 
-def _arguments(call: ToolCall) -> object:
-    """The arguments as an object, or the text as the model wrote it."""
-    try:
-        return parse_arguments(call.arguments)
-    except ValueError:
-        return call.arguments
-
-
-def _refusal(firings: Sequence[HookFiring]) -> ToolOutcome | None:
-    """What a hook that fails makes of a tool call: an error that the model is told."""
-    failed = next((firing for firing in firings if firing.outcome in ("retry", "block")), None)
-    return ToolOutcome(None, f"refused: {failed.message}", 0.0) if failed else None
-
-
 def _with_ids(calls: Sequence[ToolCall], turn: int) -> list[ToolCall]:
-    """Calls that some servers send without an id get one."""
-    return [
-        call if call.id else replace(call, id=f"call_{turn}_{number}") for number, call in enumerate(calls, 1)
-    ]
+    """The calls, each with an id of its own: some servers send none, or the same one twice."""
+    seen: set[str] = set()
+    named = []
+    for number, call in enumerate(calls, 1):
+        key = call.id if call.id and call.id not in seen else f"call_{turn}_{number}"
+        seen.add(key)
+        named.append(replace(call, id=key))
+    return named

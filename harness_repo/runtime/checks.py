@@ -8,11 +8,12 @@ from typing import Any
 
 import regex
 
-from harness_repo.cel import CelError, evaluate_cel
-from harness_repo.harness import Harness
-from harness_repo.json_schema import SchemaUnusable, find_violation
-from harness_repo.patterns import PatternError, search
+from harness_repo.format.cel import CelError, evaluate_cel
+from harness_repo.format.harness import Harness
+from harness_repo.format.json_schema import SchemaUnusable, find_violation
+from harness_repo.format.patterns import PatternError, search
 from harness_repo.runtime.json_text import read_json
+from harness_repo.runtime.promises import find_promises, statements
 
 _NUMBER = regex.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 
@@ -28,9 +29,18 @@ def run_check(check: Mapping[str, Any], event: str, payload: Payload, harness: H
     if "cel" in check:
         return None if holds(check["cel"], payload) else "the condition does not hold"
     try:
+        if "regex" in check:
+            return _regex(check["regex"], subject(event, payload))
+        if "kind" not in check:
+            return _schema(check["schema"], event, payload, harness)
         return _CHECKS[check["kind"]](check, subject(event, payload), payload, harness)
     except (PatternError, SchemaUnusable) as failure:
         raise CheckError(str(failure)) from failure
+
+
+def applies(when: str | Mapping[str, Any], event: str, payload: Payload, harness: Harness) -> bool:
+    """Whether a hook's condition, CEL or a check, is met. Raises CheckError."""
+    return holds(when, payload) if isinstance(when, str) else run_check(when, event, payload, harness) is None
 
 
 def holds(expression: str, payload: Payload) -> bool:
@@ -56,6 +66,29 @@ def numbers_in(text: str) -> set[Decimal]:
     """All numbers written in digits: 1,299 and 1299.0 and full-width digits are the same number."""
     plain = unicodedata.normalize("NFKC", text)
     return {Decimal(found.replace(",", "")) for found in _NUMBER.findall(plain)}
+
+
+def _regex(pattern: str, text: str) -> str | None:
+    return None if search(pattern, text) is not None else f"{pattern!r} is not found"
+
+
+def _schema(schema: Mapping[str, Any], event: str, payload: Payload, harness: Harness) -> str | None:
+    try:
+        return find_violation(schema, _value(event, payload, harness))
+    except ValueError as failure:
+        return f"not JSON: {failure}"
+
+
+def _value(event: str, payload: Payload, harness: Harness) -> object:
+    """What a schema is about: the request, the call's arguments, its result, or the reply. Raises ValueError."""
+    if event == "input":
+        return payload.get("request")
+    if event == "tool_call":
+        return payload.get("tool", {}).get("arguments")
+    if event == "tool_result":
+        return payload.get("result")
+    reply = str(payload.get("reply") or "")
+    return read_json(reply) if harness.reply_schema is not None else reply
 
 
 def _requires_skill(check: Mapping[str, Any], _: str, payload: Payload, harness: Harness) -> str | None:
@@ -92,11 +125,24 @@ def _cites_evidence(_: Mapping[str, Any], text: str, payload: Payload, *__: obje
     return f"without evidence: {', '.join(map(str, unknown))}" if unknown else None
 
 
+def _no_promise(check: Mapping[str, Any], text: str, payload: Payload, *_: object) -> str | None:
+    heard = [str(item.get("text", "")) for item in payload.get("danmaku", ())]
+    evidence = [*statements(str(payload.get("prompt", "")), heard), *_results(payload)]
+    found = find_promises(text, evidence, check.get("phrases", ()), check.get("allow", ()))
+    return f"promises without evidence: {'; '.join(found)}" if found else None
+
+
 def _sources(payload: Payload) -> Iterator[str]:
     yield str(payload.get("prompt", ""))
     yield _json(payload.get("request"))
+    yield from _results(payload)
+
+
+def _results(payload: Payload) -> Iterator[str]:
+    """The results of tool calls; what the model was not told, for an error of the call, is no evidence."""
     for call in payload.get("tool_calls", ()):
-        yield _json(call.get("result"))
+        if call.get("error") is None:
+            yield _json(call.get("result"))
 
 
 def _json(value: object) -> str:
@@ -111,4 +157,5 @@ _CHECKS: dict[str, _Check] = {
     "forbid": _forbid,
     "valid_json": _valid_json,
     "cites_evidence": _cites_evidence,
+    "no_promise": _no_promise,
 }

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness_repo.harness import Harness
-from harness_repo.hooks import Hook, OnFail
-from harness_repo.patterns import PatternError, substitute
+from harness_repo.format.harness import Harness
+from harness_repo.format.hooks import Hook, OnFail
+from harness_repo.format.patterns import PatternError, substitute
 from harness_repo.runtime import texts
-from harness_repo.runtime.checks import CheckError, holds, run_check
+from harness_repo.runtime.checks import CheckError, applies, run_check
 from harness_repo.runtime.computing import OutOfTime
 
 # Every variable that an expression can name, so that none is ever undeclared.
@@ -87,7 +87,7 @@ def builtin_hooks(harness: Harness) -> list[Hook]:
 
 def _evaluate(hook: Hook, payload: dict[str, Any], harness: Harness) -> HookFiring | None:
     try:
-        if hook.when is not None and not holds(hook.when, payload):
+        if hook.when is not None and not applies(hook.when, hook.event, payload, harness):
             return None
         detail = run_check(hook.check, hook.event, payload, harness)
         if detail is None:

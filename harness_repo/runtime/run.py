@@ -5,12 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harness_repo.harness import Harness
+from harness_repo.format.harness import Harness
 from harness_repo.runtime.chat import ChatReply, Message, ToolCall, Usage
 from harness_repo.runtime.computing import Allowance
 from harness_repo.runtime.hooks import HookFiring, run_hooks
 from harness_repo.runtime.sandbox import ToolOutcome
-from harness_repo.runtime.trajectory import CallRecord, HookRecord, Status, ToolCallRecord, Trajectory
+from harness_repo.runtime.trajectory import (
+    CallRecord,
+    HookRecord,
+    Status,
+    ToolCallRecord,
+    Trajectory,
+    sum_latency,
+)
 
 
 @dataclass
@@ -50,13 +57,11 @@ class Run:
         self.reply = self.reply if reply is None else reply
         self.error, self.error_kind = error, kind
 
-    def add_reply(self, reply: ChatReply) -> None:
-        """Take one answer of the model: its message, tokens and time."""
+    def add_reply(self, reply: ChatReply, reasoning: str = "") -> None:
+        """Take one answer of the model: its message, tokens and time; what it thought aloud is kept apart."""
         usage = reply.usage
         self.messages.append(_assistant_message(reply))
-        self.calls.append(
-            CallRecord(self.turn, reply.latency_ms, usage.prompt_tokens, usage.completion_tokens, reply.model)
-        )
+        self.calls.append(CallRecord.of(reply, self.turn, reasoning))
         self.usage = Usage(
             self.usage.prompt_tokens + usage.prompt_tokens,
             self.usage.completion_tokens + usage.completion_tokens,
@@ -73,24 +78,43 @@ class Run:
         self.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
         self.tool_calls.append(
             ToolCallRecord(
-                self.turn, call.id, call.name, arguments, outcome.result, outcome.error, outcome.ms
+                self.turn,
+                call.id,
+                call.name,
+                arguments,
+                outcome.result,
+                outcome.error,
+                outcome.ms,
+                outcome.fault,
             )
         )
 
-    def fire(self, event: str, **payload: Any) -> list[HookFiring]:
-        """Run the hooks of an event over what is known, and record them."""
+    def fire(
+        self, event: str, *, pending: Sequence[Mapping[str, Any]] = (), **payload: Any
+    ) -> list[HookFiring]:
+        """Run the hooks of an event over what is known, and record them.
+
+        `pending` are calls of this turn that have no answer yet, as {"name", "arguments"}.
+        """
         if event != "reply" and not any(hook.event == event for hook in self.harness.hooks):
             return []
         known = {**self._known(), **payload}
+        known["tool_calls"] += [
+            {"turn": self.turn, "result": None, "error": None, **call} for call in pending
+        ]
         firings = self.computing.spend(f"the hooks at {event}", run_hooks, self.harness, event, known)
         self.hooks.extend(
             HookRecord(self.turn, event, firing.hook, firing.outcome, firing.record) for firing in firings
         )
         return firings
 
+    @property
+    def tokens(self) -> int:
+        """What the model has read and written so far."""
+        return self.usage.prompt_tokens + self.usage.completion_tokens
+
     def trajectory(self) -> Trajectory:
         """The finished record."""
-        latency = sum(call.ms for call in self.calls) + sum(call.ms for call in self.tool_calls)
         return Trajectory(
             status=self.status,
             reply=self.reply,
@@ -100,10 +124,11 @@ class Run:
             hooks=self.hooks,
             calls=self.calls,
             usage=self.usage,
-            latency_ms=latency,
+            latency_ms=sum_latency(self.calls, self.tool_calls),
             finish_reason=self.finish_reason,
             error=self.error,
             error_kind=self.error_kind,
+            retries=self.retries,
         )
 
     def _known(self) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from harness_repo.runtime.trajectory import Trajectory
 
+FORMAT = "case/1"
+
 
 @dataclass(frozen=True)
 class RunCase:
@@ -24,6 +26,20 @@ class RunCase:
     repeat: int = 0
     # Everything that is left to chance in a run follows from this.
     seed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The case as one JSON-ready object, as schemas/case.schema.json has it; the simulated user stays away."""
+        return {
+            "format": FORMAT,
+            "key": self.key,
+            "request": {name: value for name, value in self.request.items() if name != "user"},
+            "context": dict(self.context),
+            "fixtures": {tool: list(entries) for tool, entries in self.fixtures.items()},
+            "faults": [dict(fault) for fault in self.faults],
+            "commit": self.commit,
+            "repeat": self.repeat,
+            "seed": self.seed,
+        }
 
 
 class Runner(Protocol):

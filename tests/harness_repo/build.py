@@ -16,7 +16,7 @@ reply_skill_required: true
 """
 
 SKILL = b"""---
-name: item_qa
+name: item-qa
 description: Questions about an item.
 metadata:
   kind: reply
@@ -47,7 +47,7 @@ FILES = {
     "harness.yaml": CONFIG,
     "prompts/role.md": b"You sell.\n{% for skill in skills %}\n- {{ skill.name }}\n{% endfor %}\n",
     "prompts/request.md": b"{% for item in danmaku %}\n- {{ item.text }}\n{% endfor %}\n",
-    "skills/item_qa/SKILL.md": SKILL,
+    "skills/item-qa/SKILL.md": SKILL,
     "hooks/short.yaml": HOOK,
     "tools/get_item.yaml": TOOL,
 }

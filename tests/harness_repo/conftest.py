@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from harness_repo.objects import Author
-from harness_repo.repository import HarnessRepository
+from harness_repo.git.objects import Author
+from harness_repo.git.repository import HarnessRepository
 from tests.harness_repo.build import FILES
 
 

@@ -1,4 +1,4 @@
-from harness_repo.diffs import parse_diff
+from harness_repo.git.diffs import parse_diff
 from workbench.diff_view import view_diff
 
 DIFF = """diff --git a/skills/x/SKILL.md b/skills/x/SKILL.md

@@ -52,3 +52,31 @@ def test_var_is_a_folder_or_to_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ImproperlyConfigured, match="file is a file; WORKBENCH_VAR must name a folder"):
         check_var(tmp_path / "file")
+
+
+def test_a_list_is_read_from_the_variable_or_from_the_file_it_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert env.json_list("LLM_ENDPOINTS") == []
+    monkeypatch.setenv("LLM_ENDPOINTS", ' [{"base_url": "http://a/v1"}]')
+    assert env.json_list("LLM_ENDPOINTS") == [{"base_url": "http://a/v1"}]
+    (tmp_path / "endpoints.json").write_text("[1]", encoding="utf-8")
+    monkeypatch.setenv("LLM_ENDPOINTS", str(tmp_path / "endpoints.json"))
+    assert env.json_list("LLM_ENDPOINTS") == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('[{"api_key": "secret"', "neither a list in JSON .* line 1"),
+        ('{"api_key": "secret"}', "must be a list"),
+        ("no/such/file", "neither a list in JSON nor the name of a file"),
+    ],
+)
+def test_what_is_no_list_says_so_without_its_text(
+    monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    monkeypatch.setenv("LLM_ENDPOINTS", text)
+    with pytest.raises(ImproperlyConfigured, match=f"LLM_ENDPOINTS .*{reason}") as caught:
+        env.json_list("LLM_ENDPOINTS")
+    assert "secret" not in str(caught.value)

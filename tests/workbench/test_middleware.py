@@ -3,7 +3,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
-from harness_repo.errors import MissingRef
+from harness_repo.git.errors import MissingRef
 from workbench.middleware import UnreadableRepositoryMiddleware
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from workbench.trajectories import read_turns
+from workbench.trajectories import describe_status, read_turns
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "get_stock", "arguments": '{"link_id": 3}'}}
 TRAJECTORY = {
@@ -40,9 +40,55 @@ def test_a_result_without_its_call_is_shown_alone() -> None:
     assert [(turn.role, turn.text) for turn in turns] == [("tool", "x")]
 
 
+def test_an_id_that_comes_again_belongs_to_its_turn() -> None:
+    messages = [
+        {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "first"},
+        {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "second"},
+    ]
+    records = [
+        {"turn": 1, "id": "c1", "error": "timeout", "fault": "timeout"},
+        {"turn": 2, "id": "c1", "error": None},
+    ]
+    calls = [turn.calls[0] for turn in read_turns({"messages": messages, "tool_calls": records})]
+    assert [(call.result, call.error, call.fault) for call in calls] == [
+        ("first", "timeout", "timeout"),
+        ("second", "", ""),
+    ]
+
+
+def test_hooks_at_the_input_belong_to_what_came_in() -> None:
+    hooks = [
+        {"turn": 0, "event": "input", "hook": "polite", "outcome": "warn"},
+        {"turn": 1, "event": "input", "hook": "again", "outcome": "pass"},
+    ]
+    messages = [{"role": role, "content": ""} for role in ("system", "user", "assistant", "user")]
+    turns = read_turns({"messages": messages, "hooks": hooks})
+    assert [[hook["hook"] for hook in turn.hooks] for turn in turns] == [[], ["polite"], [], ["again"]]
+
+
+def test_a_message_knows_the_call_that_brought_it() -> None:
+    calls = [{"turn": 2, "ms": 80, "finish_reason": "length"}]
+    turns = read_turns({**TRAJECTORY, "calls": calls})
+    assert (turns[2].made, turns[3].made, turns[3].is_cut_off) == ({}, calls[0], True)
+
+
+def test_an_end_has_words_and_what_has_none_stays() -> None:
+    assert (describe_status("token_limit"), describe_status("odd"), describe_status(None)) == (
+        "tokens used up", "odd", "None",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "trajectory",
     [
+        {
+            "messages": [{"role": "user"}],
+            "hooks": [{"turn": []}],
+            "calls": [{"turn": {}}],
+            "tool_calls": [{"turn": []}],
+        },
         None,
         [],
         "text",

@@ -1,7 +1,9 @@
 """Which embedded servers a process needs, and holding them for as long as it needs them."""
 
+import argparse
 import contextlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from django.conf import settings
 
@@ -31,7 +33,21 @@ def needs_servers(arguments: Sequence[str]) -> bool:
     words = arguments[1:]
     if not words or words[0] in WITHOUT_SERVERS or {"--help", "-h", "--version"} & set(words):
         return False
+    if words[0] == "check_harness":
+        return not _checks_a_path(words[1:])
     return words[0] != "check" or "--database" in words
+
+
+def _checks_a_path(words: Sequence[str]) -> bool:
+    """Whether `check_harness` is given a path: then it needs no database, nor does what is wrong with its options."""
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("target", nargs="?", default="")
+    parser.add_argument("--ref")
+    try:
+        target = parser.parse_known_args(list(words))[0].target
+    except argparse.ArgumentError:
+        return True
+    return not target or "/" in target or Path(target).exists()
 
 
 def embedded_servers() -> list[SharedServer]:

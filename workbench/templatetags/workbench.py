@@ -18,6 +18,7 @@ from evolution.actors import Role
 from evolution.loop.reasons import SMALLEST_P, WORDS, explain_reasons
 from evolution.states import Split
 from workbench import text_marks, trajectories
+from workbench.conflict_names import name_conflict
 from workbench.event_names import name_deed, name_kind
 from workbench.flip_names import name_flip
 from workbench.job_words import describe_job
@@ -50,6 +51,12 @@ def icon(name: str) -> SafeString:
     """A decorative icon of the vendored sprite."""
     sprite = static("vendor/bootstrap-icons/icons.svg")
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
+
+
+@register.filter
+def conflict_kind(kind: str) -> str:
+    """How two sides of a merge clash over a file, in words."""
+    return name_conflict(kind)
 
 
 @register.simple_tag
@@ -154,6 +161,7 @@ register.filter("spell", text_marks.spell)
 register.filter("markdown", text_marks.render_markdown)
 register.filter("pretty", trajectories.pretty)
 register.filter("read_turns", trajectories.read_turns)
+register.filter("describe_status", trajectories.describe_status)
 register.filter("kind_name", name_kind)
 register.filter("deed_name", name_deed)
 register.filter("describe_job", describe_job)

@@ -1,7 +1,7 @@
 """Evaluations: the list with a form to start one, one evaluation in progress or done, and one result."""
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -9,13 +9,19 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import cases as case_actions
 from evolution.actions import evaluations as evaluation_actions
+from evolution.loop.evaluation import describe_faults
 from evolution.loop.repositories import open_repository
+from evolution.loop.runners import detail_runner
 from evolution.models import CaseResult, Evaluation
 from evolution.queries import evaluations as evaluation_queries
+from evolution.queries import trajectories as trajectory_queries
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.forms import EvaluationForm, first_error
 from workbench.parameters import read_number
 from workbench.rendering import refresh_when_done, render_page
+
+# Formats of a trajectory's download, with the names that they go by.
+EXPORTS = (("openai", "OpenAI"), ("atif", "ATIF"), ("json", "JSON"))
 
 
 @require_safe
@@ -46,6 +52,7 @@ def start(request: Request, harness: str) -> HttpResponse:
             fields["dataset_version"],
             splits=tuple(fields["splits"]),
             repeats=fields["repeats"],
+            faults=fields["faults"],
         )
         return redirect("evaluation", record.name, evaluation.pk)
     return redirect("evaluations", record.name)
@@ -66,6 +73,8 @@ def evaluation_page(request: Request, harness: str, pk: int) -> HttpResponse:
         return response
     context = {
         "evaluation": evaluation,
+        "runner_detail": detail_runner(evaluation.runner) if evaluation.runner else "",
+        "faults": describe_faults(evaluation.faults),
         "progress": progress,
         "is_running": progress.is_running,
         "overall": evaluation_queries.score_overall(evaluation),
@@ -79,14 +88,32 @@ def evaluation_page(request: Request, harness: str, pk: int) -> HttpResponse:
     return render_page(request, "evaluation.html", context, evaluation.harness)
 
 
+def _get_result(request: Request, harness: str, pk: int, result: int) -> CaseResult:
+    records = CaseResult.objects.select_related("case", "evaluation__harness")
+    return get_object_or_404(records, evaluation=_get(request, harness, pk), pk=result)
+
+
 @require_safe
 def result_page(request: Request, harness: str, pk: int, result: int) -> HttpResponse:
     """Show one result: request, trajectory, reply and the judge's reasons."""
-    evaluation = _get(request, harness, pk)
-    record = get_object_or_404(CaseResult.objects.select_related("case"), evaluation=evaluation, pk=result)
-    return render_page(
-        request, "result.html", {"evaluation": evaluation, "result": record}, evaluation.harness
-    )
+    record = _get_result(request, harness, pk, result)
+    context = {"evaluation": record.evaluation, "result": record, "exports": EXPORTS}
+    return render_page(request, "result.html", context, record.evaluation.harness)
+
+
+@require_safe
+def result_trajectory(request: Request, harness: str, pk: int, result: int, format_name: str) -> HttpResponse:
+    """Download the trajectory of a result for another program."""
+    record = _get_result(request, harness, pk, result)
+    if format_name not in trajectory_queries.FORMATS:
+        raise Http404
+    with told(request):
+        exported = trajectory_queries.export_trajectory(record, format_name)
+        name = f"result-{record.pk}.{format_name}.json"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        parameters = {"ensure_ascii": False, "indent": 2}
+        return JsonResponse(exported, headers=headers, json_dumps_params=parameters)
+    return redirect("result", harness, pk, result)
 
 
 @require_POST

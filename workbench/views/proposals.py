@@ -12,8 +12,8 @@ from evolution.models import Harness, Proposal
 from evolution.queries import clusters as cluster_queries
 from evolution.queries import proposals as proposal_queries
 from evolution.states import JobKind, ProposalState
-from harness_repo.diffs import parse_diff
-from harness_repo.errors import HarnessRepoError
+from harness_repo.git.diffs import parse_diff
+from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.diff_view import FileView, view_diff
 from workbench.forms import FileForm, InstructionForm, first_error, read_reason

@@ -38,10 +38,14 @@ DECISIONS: dict[str, Callable[[Actor, Step, str], object]] = {
 def step_list(request: Request, harness: str) -> HttpResponse:
     """List steps, with the confirmed proposals that a new one can take."""
     record = get_harness_for(request, harness)
+    confirmed = list(proposal_queries.list_confirmed(record))
+    undecided = step_queries.undecided_step(record)
     context = {
         "steps": step_queries.list_steps(record),
-        "undecided": step_queries.undecided_step(record),
-        "confirmed": proposal_queries.list_confirmed(record),
+        "undecided": undecided,
+        "confirmed": confirmed,
+        # Only where the button to put them together is shown.
+        "conflict": None if undecided else step_queries.foresee_conflict(record, confirmed),
     }
     return render_page(request, "steps.html", context, record)
 
@@ -84,9 +88,14 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
         return response
     choices = list_choices(step, actor_of(request))
     evaluations = [_measured(role, evaluation) for role, evaluation in _evaluations(step)]
+    proposals = step_queries.list_step_proposals(step)
+    base_moved = live is not None and live.commit != step.base_commit
+    is_decided = step.state not in {StepState.READY, StepState.EVALUATING, StepState.EVALUATED}
+    may_rebuild = base_moved and not is_decided and not running
     context = {
         "step": step,
-        "proposals": step_queries.list_step_proposals(step),
+        "proposals": proposals,
+        "conflict": step_queries.foresee_conflict(step.harness, proposals) if may_rebuild else None,
         "evaluations": evaluations,
         "is_running": running,
         "flips": _count_flips(step),
@@ -96,8 +105,8 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
         "stamp": stamp,
         "is_measured": _is_measured(step),
         "is_cancelled": any(evaluation.state == CANCELLED for _role, evaluation in _evaluations(step)),
-        "base_moved": live is not None and live.commit != step.base_commit,
-        "is_decided": step.state not in {StepState.READY, StepState.EVALUATING, StepState.EVALUATED},
+        "base_moved": base_moved,
+        "is_decided": is_decided,
     }
     return render_page(request, "step.html", context, step.harness)
 

@@ -8,11 +8,26 @@
                   "forbidden": [{"claim": "a refund without limit", "match": ["any time"]}], "language": "en"}}
 
 `split` is dev, guard (must never fail), sealed or calibration. `request` and `context` are what the prompts of the
-harness read; `fixtures` answer its tools; `expected` is seen by the judge alone. A dataset version can't be changed
-later, so a file with a wrong line is refused whole, with every wrong line named.
+harness read; `fixtures` answer its tools; `expected` is seen by the judge alone.
+
+A request with a user is a conversation: a model plays the user, who speaks first where there are no danmaku, and the
+agent is run anew for each of its replies. `stop`, `turns` (most replies, 6) and `language` may be left out:
+
+     "request": {"user": {"persona": "in a hurry", "goal": "learn the price of link 3; learn when it ships",
+                          "stop": "the agent says it can't tell", "turns": 4, "language": "en"}}
+
+`faults` may be left out too: what strikes the tool calls of this case, whatever is measured. `kind` is timeout,
+malformed, permission_denied or server_error; `tool` a name or "*"; `rate` a share of the calls, reproducible; `times`
+the most calls of a tool:
+
+     "faults": [{"kind": "timeout", "tool": "get_stock", "rate": 0.5, "times": 1}]
+
+A dataset version can't be changed later, so a file with a wrong line is refused whole, with every wrong line named.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.utils.translation import gettext as _
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +35,8 @@ from pydantic import TypeAdapter, ValidationError
 from evolution.demonstration import CaseData
 from evolution.errors import BrokenInput
 from evolution.states import Split
+from harness_repo.runtime.faults import read_faults
+from harness_repo.runtime.simulated_user import is_conversation, read_profile
 
 _CASE = TypeAdapter(CaseData)
 MOST_PROBLEMS = 20
@@ -49,7 +66,17 @@ def _read_case(line: str) -> CaseData:
     case = _CASE.validate_json(line, strict=True)
     if case.split not in Split.values:
         raise ValueError(f"split: {case.split!r} is none of {', '.join(Split.values)}")
+    read_faults(case.faults)
+    if is_conversation(case.request):
+        _check_user(case.request)
     return case
+
+
+def _check_user(request: Mapping[str, Any]) -> None:
+    try:
+        read_profile(request)
+    except ValueError as failure:
+        raise ValueError(f"request{str(failure).removeprefix('$')}") from None
 
 
 def _explain(failure: ValueError) -> str:

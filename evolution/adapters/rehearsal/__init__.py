@@ -38,7 +38,8 @@ hand-overs; cases that use no tool and no skill of the harness are another agent
 for them (`conversations`). `rehearsal-editor` carries out the change sentences (`sentences`). On a
 reviewer's feedback it reads its draft back from the files (`redraft`), makes of it what is asked: other
 words, one file, a hook, shorter (`feedback`, `shortening`), and replaces its own lines (`editor`). Both
-write in the language of the harness's prompts (`wording`).
+write in the language of the harness's prompts (`wording`). `rehearsal-user` plays the user of a conversation: it
+brings up the parts of its goal in order, and leaves when the last is answered, or one is refused (`user`).
 
 Tokens and latency are estimates from the lengths (`model`); nothing sleeps.
 """

@@ -9,9 +9,9 @@ from typing import Any
 
 from evolution.adapters.rehearsal.reading import RULES, items, sections
 from evolution.adapters.rehearsal.text import NUMBER, is_chinese
-from harness_repo.harness import Harness, read_harness
-from harness_repo.skills import Skill
-from harness_repo.tools import Tool
+from harness_repo.format.harness import Harness, read_harness
+from harness_repo.format.skills import Skill
+from harness_repo.format.tools import Tool
 
 DEFAULT_RULES = "prompts/constraints.md"
 

@@ -18,8 +18,8 @@ from evolution.adapters.rehearsal.text import clip
 from evolution.adapters.rehearsal.wording import listed, say
 from evolution.prompts.draft import FileEdit, apply_edits
 from evolution.prompts.fences import read_fenced
+from harness_repo.format.skills import Skill
 from harness_repo.runtime.chat import ChatRequest
-from harness_repo.skills import Skill
 
 MAX_DESCRIPTION = 1024
 

@@ -34,6 +34,8 @@ class Material:
     facts: list[dict[str, Any]]
     forbidden: list[dict[str, Any]]
     language: str
+    # what the simulated user said, in a conversation
+    said: list[str]
     # phrases that the loaded rubrics call absolute promises
     absolute: list[str]
 
@@ -43,8 +45,8 @@ class Material:
         return [str(item.get("text", "")) for item in request.get("danmaku", []) if isinstance(item, dict)]
 
     def sources(self) -> str:
-        """All that a claim may rest on, as one text: tool results, room, products, FAQ, danmaku."""
-        return _plain([self.evidence, self.case.get("context"), self.case.get("request")])
+        """All that a claim may rest on, as one text: tool results, room, products, FAQ, danmaku, what the user said."""
+        return _plain([self.evidence, self.case.get("context"), self.case.get("request"), *self.said])
 
     def shop_sources(self) -> str:
         """The same without what the viewers say: that viewers ask for a promise does not make it true."""
@@ -86,8 +88,15 @@ def read_material(messages: Sequence[dict[str, Any]], rubrics: Any) -> Material:
         facts=list(expected.get("facts") or []),
         forbidden=list(expected.get("forbidden") or []),
         language=str(expected.get("language") or ""),
+        said=_said(blocks.get("conversation")),
         absolute=[phrase for body in rubrics for phrase in _absolute_phrases(body)],
     )
+
+
+def _said(conversation: Any) -> list[str]:
+    """The user's lines in a conversation."""
+    turns = conversation if isinstance(conversation, list) else []
+    return [str(turn.get("user") or "") for turn in turns if isinstance(turn, dict)]
 
 
 def score(material: Material) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from evolution.adapters.rehearsal.editor import answer_as_editor
 from evolution.adapters.rehearsal.judge import answer_as_judge
 from evolution.adapters.rehearsal.policy import Turn, answer_as_policy
 from evolution.adapters.rehearsal.text import HAN
+from evolution.adapters.rehearsal.user import answer_as_user
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest, Usage
 
 ROLES: dict[str, Callable[[ChatRequest], Turn]] = {
@@ -16,6 +17,7 @@ ROLES: dict[str, Callable[[ChatRequest], Turn]] = {
     "rehearsal-judge": answer_as_judge,
     "rehearsal-diagnoser": answer_as_diagnoser,
     "rehearsal-editor": answer_as_editor,
+    "rehearsal-user": answer_as_user,
 }
 
 # Estimates of a small hosted model: 0.6 tokens per Chinese character, 4 other characters per token,

@@ -11,7 +11,7 @@ from evolution.adapters.rehearsal.briefs import HarnessView
 from evolution.adapters.rehearsal.reading import HEADING, ITEM
 from evolution.adapters.rehearsal.sentences import Change
 from evolution.adapters.rehearsal.wording import listed
-from harness_repo.skills import Skill
+from harness_repo.format.skills import Skill
 
 _ESCAPED = re.compile(r"\\(.)")
 

@@ -16,7 +16,8 @@ from evolution.loop.evaluation import average_scores, newest_version
 from evolution.models import Evaluation
 from evolution.states import Split
 from evolution.tasks.evaluations import perform_evaluation
-from harness_repo.errors import HarnessRepoError
+from harness_repo.git.errors import HarnessRepoError
+from harness_repo.runtime.faults import KINDS, Fault, parse_fault
 
 # Exit code of an evaluation in which some results are errors.
 HAS_ERRORS = 4
@@ -34,6 +35,14 @@ class Command(BaseCommand):
         parser.add_argument("--dataset", default="", help="default: the harness's first one")
         parser.add_argument("--splits", nargs="+", choices=Split.values, default=[Split.DEV, Split.GUARD])
         parser.add_argument("--repeats", type=int, default=1)
+        parser.add_argument(
+            "--fault",
+            action="append",
+            default=[],
+            dest="faults",
+            metavar="KIND:TOOL:RATE",
+            help=f"fail that share of a tool's calls (* is every tool); kinds: {', '.join(KINDS)}; repeatable",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -52,11 +61,25 @@ class Command(BaseCommand):
     def _start(self, options: dict[str, Any]) -> Evaluation:
         harness = ensure_starter(SYSTEM, options["harness"])
         version = newest_version(harness, options["dataset"])
-        wanted = {"splits": options["splits"], "repeats": options["repeats"], "enqueue": False}
+        faults = read_fault_options(options["faults"])
+        wanted = {
+            "splits": options["splits"],
+            "repeats": options["repeats"],
+            "faults": faults,
+            "enqueue": False,
+        }
         return start_evaluation(SYSTEM, harness, options["ref"], version, **wanted)
 
     def _progress(self, done: int, total: int) -> None:
         self.stderr.write(f"\r{done}/{total}", ending="" if done < total else "\n")
+
+
+def read_fault_options(texts: list[str]) -> list[Fault]:
+    """The faults of the command line, or CommandError."""
+    try:
+        return [parse_fault(text) for text in texts]
+    except ValueError as error:
+        raise CommandError(f"--fault {error}") from None
 
 
 def summarise(evaluation: Evaluation) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from evolution.loop.repositories import open_repository
 from evolution.loop.steps import merge_step
 from evolution.models import Cluster, Event, Job, Proposal
 from evolution.states import ClusterState, ProposalState
-from harness_repo.objects import Author
+from harness_repo.git.objects import Author
 from tests.evolution.intake import SKILL
 from tests.evolution.loop.test_proposals import draft, make_diagnosis
 from tests.evolution.measured import ANNA, DEV, VIEWER

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from evolution.demonstration import load_cases
 from evolution.errors import BrokenInput
 from evolution.loop.datasets import digest_cases, import_dataset
 from evolution.models import Event
@@ -30,6 +31,22 @@ def test_any_change_is_a_new_version_and_leaves_the_old_one() -> None:
 def test_digest_depends_on_every_field() -> None:
     cases = [CASES[0], replace(CASES[0], category="x"), replace(CASES[0], split="sealed")]
     assert len({digest_cases([case]) for case in cases}) == 3
+
+
+def test_cases_without_faults_have_the_digest_that_they_always_had() -> None:
+    # What the version before there were faults made of the same cases.
+    assert (
+        digest_cases([make_case("q1")]) == "9f56564cbb70c36e97fe84007c81d20f8588eb19190d67e0d991a549fcfea206"
+    )
+    assert digest_cases(load_cases()) == "b5359f1ff844723847e9269883006e380e77db989f837318b6b622c29f720c67"
+    faulty = replace(make_case("q1"), faults=[{"kind": "timeout"}])
+    assert digest_cases([faulty]) != digest_cases([make_case("q1")])
+
+
+def test_faults_are_stored_with_their_case() -> None:
+    case = replace(CASES[0], faults=[{"kind": "timeout", "tool": "price"}])
+    version = import_dataset(ANNA, make_harness(), "cases", [case])
+    assert version.cases.get().faults == case.faults
 
 
 def test_no_case_and_a_key_twice_are_refused() -> None:

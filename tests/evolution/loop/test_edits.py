@@ -64,3 +64,24 @@ def test_a_problem_that_an_earlier_edit_added_is_held_against_the_next() -> None
     before = {**BASE, "skills/old/SKILL.md": b"no front matter\n"}
     with pytest.raises(EditRefused, match="skills/old"):
         check_edits(BASE, before, {SKILL: BASE[SKILL] + b"- more\n"})
+
+
+def foreign(skill_folders: str) -> dict[str, bytes]:
+    """The starter with its skills in folders of the root, beside source code."""
+    config = BASE["harness.yaml"] + f"skill_folders: {skill_folders}\n".encode()
+    moved = {path.removeprefix("skills/"): data for path, data in BASE.items()}
+    return {**moved, "harness.yaml": config, "source/main.py": b"print()\n"}
+
+
+def test_skills_are_edited_in_the_skill_folders_of_the_base() -> None:
+    base = foreign("[.]")
+    path = SKILL.removeprefix("skills/")
+    assert check_edits(base, base, {path: base[path] + b"- more\n"})
+    with pytest.raises(EditRefused, match="not a path inside"):
+        check_edits(base, base, {"source/main.py": b"x\n"})
+
+
+def test_an_edit_opens_no_folder_to_itself() -> None:
+    opened = BASE["harness.yaml"] + b"skill_folders: [skills, source]\n"
+    with pytest.raises(EditRefused, match="not a path inside"):
+        check_edits(BASE, BASE, {"harness.yaml": opened, "source/x/SKILL.md": BASE[SKILL]})

@@ -2,8 +2,12 @@ import pytest
 
 from evolution.errors import LoopError
 from evolution.loop import evaluation as loop
-from evolution.models import Evaluation, Event, Harness
+from evolution.loop.promotion import measured_versions
+from evolution.models import DatasetVersion, Evaluation, Event, Harness
+from evolution.queries.releases import live_evaluation
 from evolution.states import EvaluationState, ShardState
+from harness_repo.runtime.faults import parse_fault
+from tests.evolution.conversing import conversations
 from tests.evolution.measured import (
     DEV,
     judge_reply,
@@ -134,6 +138,44 @@ def test_harness_without_judge_or_cases_is_refused() -> None:
     harness.judge = None
     with pytest.raises(LoopError, match="no judge"):
         loop.create_evaluation(DEV, harness, "main", version, model="m", judge_model="j")
+
+
+def test_faults_are_part_of_what_is_measured() -> None:
+    harness = make_harness()
+    plain = make_evaluation(harness)
+    faults = [parse_fault("timeout:price:0.5")]
+    under_faults = make_evaluation(harness, faults=faults)
+    assert under_faults != plain
+    assert make_evaluation(harness, faults=faults) == under_faults
+    assert under_faults.faults == [{"kind": "timeout", "tool": "price", "rate": 0.5}]
+    assert loop.describe_faults(under_faults.faults) == "timeout:price:0.5"
+
+
+def test_evaluation_under_faults_is_not_what_a_version_is_judged_by() -> None:
+    harness = make_harness()
+    under_faults = make_evaluation(harness, faults=[parse_fault("timeout")])
+    run(under_faults)
+    assert live_evaluation(harness) is None
+    plain = make_evaluation(harness)
+    run(plain)
+    assert live_evaluation(harness) == plain
+    assert measured_versions(harness) == [(plain, None)]
+
+
+def test_conversations_need_a_user_and_are_bound_to_it() -> None:
+    harness = make_harness()
+    version = make_version(harness, [make_case("q1"), *conversations()])
+    with pytest.raises(LoopError, match="no model plays the user"):
+        loop.create_evaluation(DEV, harness, "main", version, model="m", judge_model="j")
+    assert _create_with_user(harness, version) == "u"
+    assert _create_with_user(harness, make_version(harness)) == ""
+
+
+def _create_with_user(harness: Harness, version: DatasetVersion) -> str:
+    evaluation = loop.create_evaluation(
+        DEV, harness, "main", version, model="m", judge_model="j", user_model="u"
+    )
+    return evaluation.user_model
 
 
 def _evaluate_newest(harness: Harness) -> Evaluation:

@@ -11,7 +11,7 @@ from evolution.loop import promotion
 from evolution.loop.repositories import open_repository
 from evolution.models import Step
 from evolution.states import StepState
-from harness_repo.repository import HarnessRepository
+from harness_repo.git.repository import HarnessRepository
 from tests.evolution.measured import ANNA, DEV, make_measured_step, teach
 from tests.evolution.racing import run_at_once
 

@@ -16,7 +16,7 @@ from evolution.states import (
     ReleaseKind,
     StepState,
 )
-from harness_repo.repository import HarnessRepository
+from harness_repo.git.repository import HarnessRepository
 from tests.evolution.measured import (
     ANNA,
     DEV,

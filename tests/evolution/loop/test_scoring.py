@@ -1,13 +1,19 @@
 import asyncio
+import copy
 import json
+from typing import Any
 
 import pytest
 
-from evolution.loop.scoring import CaseOutcome, Scorer, clean_json, read_scores, score_case
+from evolution.adapters.rehearsal import RehearsalModel
+from evolution.loop.scoring import CaseOutcome, Scorer, clean_json, read_scores, score_case, seed_of
 from evolution.models import DatasetCase
 from evolution.ports import NamedModel
-from harness_repo.harness import read_harness
+from harness_repo.format.harness import read_harness
 from harness_repo.runtime.chat import ChatReply, ChatRequest, Usage
+from harness_repo.runtime.native import NativeRunner
+from harness_repo.runtime.runner import RunCase
+from harness_repo.runtime.trajectory import Trajectory
 from tests.evolution.measured import AGENT, JUDGE, FakeModel, judge_reply, knows, outage
 
 CASE = DatasetCase(
@@ -37,9 +43,8 @@ class Waiting:
 def score(agent: object, judge: object = None, **files: bytes) -> CaseOutcome:
     named = {name.replace("__", "/").replace("_yaml", ".yaml"): data for name, data in files.items()}
     scorer = Scorer(
-        read_harness({**AGENT, **named}),
+        NativeRunner(read_harness({**AGENT, **named}), agent, "m"),  # type: ignore[arg-type]
         read_harness(JUDGE),
-        NamedModel(agent, "m"),  # type: ignore[arg-type]
         NamedModel(judge or FakeModel(judge_reply), "j"),  # type: ignore[arg-type]
     )
     return asyncio.run(score_case(CASE, scorer))
@@ -132,3 +137,96 @@ def test_judge_that_breaks_in_an_unforeseen_way_keeps_the_agents_run() -> None:
 def test_json_is_cleaned_for_the_database() -> None:
     assert clean_json({"a\0": ["b\udc00", 1, None, "好😀"]}) == {"a\ufffd": ["b\ufffd", 1, None, "好😀"]}
     assert clean_json([float("nan"), float("-inf"), 0.5]) == ["nan", "-inf", 0.5]
+
+
+TALK = {"user": {"persona": "p", "goal": "learn q1; learn q2"}}
+
+
+class Scripted:
+    """An agent that is not ours: gives back these trajectories, and keeps the cases."""
+
+    def __init__(self, *answers: Trajectory) -> None:
+        self.answers = list(answers)
+        self.cases: list[RunCase] = []
+
+    async def run(self, case: RunCase) -> Trajectory:
+        self.cases.append(case)
+        return self.answers.pop(0)
+
+
+def score_with(runner: Scripted, case: DatasetCase = CASE, judge: Any = None, **fields: Any) -> CaseOutcome:
+    scorer = Scorer(
+        runner, read_harness(TALK_JUDGE), NamedModel(judge or FakeModel(judge_reply), "j"), **fields
+    )
+    return asyncio.run(score_case(case, scorer, 2))
+
+
+SEEN = b"{{ {'reply': reply, 'conversation': conversation, 'evidence': evidence} | tojson }}\n"
+TALK_JUDGE = {**JUDGE, "prompts/case.md": SEEN}
+USER = NamedModel(RehearsalModel(), "rehearsal-user")
+
+
+def test_agent_is_given_the_case_and_never_what_is_right() -> None:
+    runner = Scripted(Trajectory("ok", "right"))
+    case = copy.copy(CASE)
+    case.faults = [{"kind": "timeout", "tool": "a"}]
+    score_with(runner, case, commit="c" * 40, faults=({"kind": "malformed"},))
+    seen = runner.cases[0]
+    assert (seen.key, seen.commit, seen.repeat) == ("q1", "c" * 40, 2)
+    assert list(seen.faults) == [{"kind": "timeout", "tool": "a"}, {"kind": "malformed"}]
+    assert "expected" not in seen.to_dict()
+
+
+def test_seed_follows_from_case_and_repeat_alone() -> None:
+    assert seed_of("q1", 0) == seed_of("q1", 0)
+    seeds = {seed_of(key, repeat) for key in ("q1", "q2") for repeat in range(50)}
+    assert len(seeds) == 100
+    assert max(seeds) < 2**31
+
+
+def test_judge_sees_the_conversation_and_all_replies() -> None:
+    runner = Scripted(Trajectory("ok", "one"), Trajectory("ok", "two"))
+    case = copy.copy(CASE)
+    case.request = TALK
+    judge = FakeModel(judge_reply)
+    outcome = score_with(runner, case, judge, user=USER)
+    seen = json.loads(judge.asked[0])
+    assert seen["reply"] == outcome.reply == "one\ntwo"
+    assert [(turn["user"], turn["reply"]) for turn in seen["conversation"]] == [
+        ("Could you tell me q1?", "one"),
+        ("Could you tell me q2?", "two"),
+        ("Thanks!", None),
+    ]
+    assert [case.request["danmaku"][0]["text"] for case in runner.cases] == [
+        "Could you tell me q1?",
+        "Could you tell me q2?",
+    ]
+    assert all("user" not in case.request for case in runner.cases)
+
+
+def test_conversation_whose_user_fails_is_an_error_of_the_user() -> None:
+    case = copy.copy(CASE)
+    case.request = TALK
+    failing = NamedModel(FakeModel(outage()), "u")
+    outcome = score_with(Scripted(Trajectory("ok", "one")), case, user=failing)
+    assert (outcome.error_kind, outcome.accuracy) == ("user_error", None)
+    assert score_with(Scripted(), case).error_kind == "user_error"
+
+
+@pytest.mark.parametrize(
+    ("answered", "kind"),
+    [
+        (Trajectory("runner_error", None, error="exit code 1", runner={"kind": "command"}), "runner_error"),
+        (Trajectory("runner_error", "half", error="exit code 1", runner={"kind": "command"}), "runner_error"),
+        (Trajectory("time_limit", None, error="not done", runner={"kind": "http"}), "runner_error"),
+        (Trajectory("time_limit", None, error="not done"), "policy_error"),
+        (Trajectory("model_error", None, error="down"), "policy_error"),
+        (Trajectory("time_limit", "so far", error="not done", runner={"kind": "http"}), ""),
+        (Trajectory("turn_limit", "so far", error="turns"), ""),
+        (Trajectory("token_limit", None, error="tokens"), ""),
+    ],
+)
+def test_run_that_left_nothing_to_judge_is_an_error_of_its_kind(answered: Trajectory, kind: str) -> None:
+    outcome = score_with(Scripted(answered))
+    assert (outcome.error_kind, outcome.accuracy is None) == (kind, bool(kind))
+    assert outcome.error == (answered.error if kind else "")

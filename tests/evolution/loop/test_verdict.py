@@ -235,6 +235,9 @@ def test_too_little_coverage_is_not_comparable() -> None:
         RunFacts("live v1", "dev", "m", "d", "j", 1),
         RunFacts("live v1", "dev", "m", "c", "k", 1),
         RunFacts("live v1", "dev", "m", "c", "j", 2),
+        RunFacts("live v1", "dev", "m", "c", "j", 1, runner="python3 agent.py"),
+        RunFacts("live v1", "dev", "m", "c", "j", 1, faults="timeout:*:0.5"),
+        RunFacts("live v1", "dev", "m", "c", "j", 1, user_model="u"),
         RunFacts("live v1", "dev", "m", "c", "j", 1, has_ended=False),
     ],
 )

@@ -58,4 +58,4 @@ def test_harnesses_come_from_starters_and_folders(capsys: pytest.CaptureFixture[
         "yours": "judge",
     }
     assert Harness.objects.get(name="mine").judge == Harness.objects.get(name="judge")
-    assert "error harness.yaml" in capsys.readouterr().err
+    assert "harness.yaml:1: error schema" in capsys.readouterr().err

@@ -9,11 +9,13 @@ from evolution.actions.harnesses import ensure_starter
 from evolution.demonstration import load_cases
 from evolution.loop import shards
 from evolution.loop.datasets import import_dataset
+from evolution.loop.evaluation import average_scores
 from evolution.loop.scoring import CaseOutcome
 from evolution.management.commands import demo, load_demonstration
 from evolution.management.unattended import Entry, Outcomes
 from evolution.models import CaseResult, DatasetVersion, Evaluation, Harness
 from evolution.states import EvaluationState
+from tests.evolution.conversing import conversations
 from tests.evolution.measured import ANNA, make_harness, make_version
 
 pytestmark = pytest.mark.django_db
@@ -61,11 +63,94 @@ def test_evaluate_counts_repeats_and_speaks_to_people() -> None:
         (("--ref", "--all"), "expected one argument"),
         (("--harness", "nope"), "no harness nope"),
         (("--dataset", "nope"), "no dataset nope"),
+        (("--fault", "flood"), "--fault flood: kind is one of timeout"),
+        (("--fault", "timeout:get_stock:often"), "rate is a number from 0 to 1"),
     ],
 )
 def test_evaluate_says_what_is_not_there(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         run_command("evaluate", *arguments)
+
+
+def test_evaluate_under_faults_is_another_evaluation(starter: Harness) -> None:
+    run_command("evaluate", "--json")
+    run_command("evaluate", "--fault", "timeout:get_stock", "--fault", "server_error:*:0.5", "--json")
+    plain, under_faults = starter.evaluations.order_by("id")
+    assert [fault["kind"] for fault in under_faults.faults] == ["timeout", "server_error"]
+    struck = {
+        call["fault"]
+        for result in under_faults.results.all()
+        for call in result.trajectory["tool_calls"]
+        if call["fault"]
+    }
+    assert struck == {"timeout", "server_error"}
+    before, after = average_scores(plain).effectiveness, average_scores(under_faults).effectiveness
+    assert (after or 0) < (before or 0)
+
+
+def test_conversations_are_evaluated_with_the_rehearsal_user(starter: Harness) -> None:
+    import_dataset(ANNA, starter, "talk", conversations())
+    summary = json.loads(run_command("evaluate", "--dataset", "talk", "--json"))
+    evaluation = Evaluation.objects.get(pk=summary["evaluation"])
+    assert (summary["errors"], evaluation.user_model) == (0, "rehearsal-user")
+    talks = {result.case.key: result.trajectory for result in evaluation.results.select_related("case")}
+    assert {key: talk["status"] for key, talk in talks.items()} == {
+        "talk-1": "ok",
+        "talk-2": "ok",
+        "talk-3": "turn_limit",
+    }
+    assert [len(talks[key]["conversation"]) for key in sorted(talks)] == [3, 2, 2]
+    assert {call["turn"] for call in talks["talk-1"]["tool_calls"]} != {1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "runner"),
+    [
+        (
+            ["--seconds", "5", "--environment", "KEY", "--command", "python3", "agent.py", "--json", "-v"],
+            {
+                "kind": "command",
+                "command": ["python3", "agent.py", "--json", "-v"],
+                "seconds": 5,
+                "memory_mb": 2048,
+                "environment": ["KEY"],
+            },
+        ),
+        (
+            ["--header", "Authorization: Bearer ${secret:AGENT}", "--http", "https://agent.example/run"],
+            {
+                "kind": "http",
+                "url": "https://agent.example/run",
+                "seconds": 120,
+                "headers": {"Authorization": "Bearer ${secret:AGENT}"},
+            },
+        ),
+        (["--native"], {}),
+    ],
+)
+def test_set_runner_stores_the_choice_in_full(arguments: list[str], runner: dict[str, object]) -> None:
+    harness = make_harness()
+    run_command("set_runner", "shop", *arguments)
+    harness.refresh_from_db()
+    assert harness.runner == runner
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--command"], "command"),
+        (["--http", "agent.example"], "not an http or https address"),
+        (["--memory-mb", "512", "--http", "https://agent.example/"], "memory_mb"),
+        (["--seconds", "5", "--native"], "no further options"),
+        (["--header", "Authorization", "--http", "https://agent.example/"], "is no header"),
+        ([], "required"),
+    ],
+)
+def test_set_runner_refuses_what_cannot_work(arguments: list[str], message: str) -> None:
+    make_harness()
+    with pytest.raises(CommandError, match=message):
+        run_command("set_runner", "shop", *arguments)
+    assert Harness.objects.get(name="shop").runner == {}
 
 
 def test_evaluate_exits_with_4_when_there_are_errors() -> None:

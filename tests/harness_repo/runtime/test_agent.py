@@ -4,12 +4,13 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from harness_repo.harness import Harness, Limits, read_harness
-from harness_repo.hooks import Hook, OnFail, Substitution
-from harness_repo.prompts import PromptSection
+from harness_repo.format.harness import Harness, Limits, read_harness
+from harness_repo.format.hooks import Hook, OnFail, Substitution
+from harness_repo.format.prompts import PromptSection
 from harness_repo.runtime.agent import run_agent
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest
 from harness_repo.runtime.context import build_variables
+from harness_repo.runtime.reading import load_schema
 from harness_repo.runtime.sandbox import ToolSandbox
 from harness_repo.runtime.trajectory import Trajectory
 from tests.harness_repo.build import FILES
@@ -41,10 +42,10 @@ def with_hook(event: str, check: dict[str, object], on_fail: OnFail, when: str |
 
 async def test_skill_tool_and_reply_make_the_run_of_the_mission() -> None:
     trajectory, _ = await run(
-        HARNESS, load("item_qa"), call(("get_item", {"link_id": 3})), say("现在89元哈。")
+        HARNESS, load("item-qa"), call(("get_item", {"link_id": 3})), say("现在89元哈。")
     )
     assert (trajectory.status, trajectory.reply) == ("ok", "现在89元哈。")
-    assert trajectory.skills_loaded == ["item_qa"]
+    assert trajectory.skills_loaded == ["item-qa"]
     assert [message["role"] for message in trajectory.messages] == [
         "system", "user", "assistant", "tool", "assistant", "tool", "assistant",
     ]  # fmt: skip
@@ -54,34 +55,37 @@ async def test_skill_tool_and_reply_make_the_run_of_the_mission() -> None:
 
 
 async def test_the_request_carries_tools_parameters_and_all_messages_so_far() -> None:
-    _, requests = await run(HARNESS, load("item_qa"), say("89"))
+    _, requests = await run(HARNESS, load("item-qa"), say("89"))
     assert [tool["function"]["name"] for tool in requests[0].tools] == ["load_skill", "get_item"]
     assert (requests[0].model, requests[0].parameters) == ("m", {"temperature": 0})
     assert [len(request.messages) for request in requests] == [2, 4]
-    assert requests[1].messages[3]["content"] == HARNESS.skills["item_qa"].body
+    assert requests[1].messages[3]["content"] == HARNESS.skills["item-qa"].body
 
 
 async def test_tokens_and_times_add_up() -> None:
-    trajectory, _ = await run(HARNESS, load("item_qa"), say("89"))
+    trajectory, _ = await run(HARNESS, load("item-qa"), say("89"))
     assert trajectory.to_dict()["usage"] == {"prompt_tokens": 20, "completion_tokens": 10, "cached_tokens": 4}
     assert trajectory.latency_ms == pytest.approx(200, abs=50)
     assert [(made.turn, made.model) for made in trajectory.calls] == [(1, "scripted-1"), (2, "scripted-1")]
 
 
 async def test_the_trajectory_is_json_with_the_fields_of_the_format() -> None:
-    trajectory, _ = await run(HARNESS, load("item_qa"), say("89"))
+    trajectory, _ = await run(HARNESS, load("item-qa"), say("89"))
     record = json.loads(json.dumps(trajectory.to_dict(), ensure_ascii=False))
     assert record["format"] == "trajectory/1"
     assert set(record) == {
         "format", "status", "reply", "messages", "skills_loaded", "tool_calls", "hooks", "calls", "usage",
-        "latency_ms", "finish_reason", "error", "error_kind",
+        "latency_ms", "finish_reason", "error", "error_kind", "retries", "conversation", "user_calls", "runner",
     }  # fmt: skip
-    assert set(record["tool_calls"][0]) == {"turn", "id", "name", "arguments", "result", "error", "ms"}
+    assert set(record["tool_calls"][0]) == {
+        "turn", "id", "name", "arguments", "result", "error", "ms", "fault",
+    }  # fmt: skip
+    jsonschema.validate(record, load_schema("trajectory"))
 
 
 async def test_a_trajectory_can_be_stored_whatever_the_model_wrote() -> None:
     trajectory, _ = await run(
-        HARNESS, load("item_qa"), call(("get_item", '{"x": "\\u0000\\ud800"}')), say("a\0b\ud800")
+        HARNESS, load("item-qa"), call(("get_item", '{"x": "\\u0000\\ud800"}')), say("a\0b\ud800")
     )
     record = trajectory.to_dict()
     assert record["reply"] == "a\ufffdb\ufffd"
@@ -91,7 +95,7 @@ async def test_a_trajectory_can_be_stored_whatever_the_model_wrote() -> None:
 
 async def test_calls_of_one_turn_are_all_answered_in_order() -> None:
     answer = call(
-        ("load_skill", {"name": "item_qa"}), ("get_item", {"link_id": 3}), ("get_item", {"link_id": 4})
+        ("load_skill", {"name": "item-qa"}), ("get_item", {"link_id": 3}), ("get_item", {"link_id": 4})
     )
     trajectory, requests = await run(HARNESS, answer, say("89"))
     assert [message["tool_call_id"] for message in requests[1].messages[3:]] == ["c1", "c2", "c3"]
@@ -110,25 +114,25 @@ async def test_calls_of_one_turn_are_all_answered_in_order() -> None:
         ("get_item", '{"link_id": 3', "bad_arguments: Expecting ',' delimiter: line 1 column 14 (char 13)"),
         ("get_item", "[3]", "bad_arguments: the arguments are not a JSON object"),
         ("get_items", {}, "unknown_tool: there is get_item"),
-        ("load_skill", {"name": "nowhere"}, "unknown_skill: there is item_qa"),
+        ("load_skill", {"name": "nowhere"}, "unknown_skill: there is item-qa"),
         ("load_skill", {}, "bad_arguments: name is missing"),
     ],
 )
 async def test_a_bad_call_goes_back_to_the_model_and_is_recorded(
     name: str, arguments: object, error: str
 ) -> None:
-    trajectory, requests = await run(HARNESS, call((name, arguments)), load("item_qa"), say("89"))
+    trajectory, requests = await run(HARNESS, call((name, arguments)), load("item-qa"), say("89"))
     assert trajectory.status == "ok"
     assert trajectory.tool_calls[0].error == error
     assert tool_contents(requests[1].messages) == [json.dumps({"error": error}, ensure_ascii=False)]
 
 
 async def test_a_reply_without_a_reply_skill_is_asked_for_again() -> None:
-    trajectory, requests = await run(HARNESS, say("89"), load("item_qa"), say("89元"))
+    trajectory, requests = await run(HARNESS, say("89"), load("item-qa"), say("89元"))
     assert (trajectory.status, trajectory.reply) == ("ok", "89元")
     last = requests[1].messages[-1]
     assert last["role"] == "user"
-    assert last["content"].endswith("Load a reply skill before replying: item_qa")
+    assert last["content"].endswith("Load a reply skill before replying: item-qa")
     assert ("reply_skill_required", "retry") in [(hook.hook, hook.outcome) for hook in trajectory.hooks]
 
 
@@ -138,25 +142,25 @@ async def test_a_harness_may_switch_the_reply_skill_off() -> None:
 
 
 async def test_a_hook_that_still_fails_ends_the_run_with_the_last_reply() -> None:
-    trajectory, requests = await run(HARNESS, load("item_qa"), say("长" * 30), say("还是长" * 10))
+    trajectory, requests = await run(HARNESS, load("item-qa"), say("长" * 30), say("还是长" * 10))
     assert (trajectory.status, trajectory.reply) == ("hook_limit", "还是长" * 10)
     assert requests[2].messages[-1]["content"].endswith("\n- 太长了")
     assert [hook.turn for hook in trajectory.hooks if hook.outcome == "retry"] == [2, 3]
 
 
 async def test_an_empty_reply_is_asked_for_again() -> None:
-    trajectory, _ = await run(HARNESS, load("item_qa"), say(None), say("89"))
+    trajectory, _ = await run(HARNESS, load("item-qa"), say(None), say("89"))
     assert (trajectory.status, trajectory.reply) == ("ok", "89")
 
 
 async def test_turns_run_out() -> None:
-    trajectory, requests = await run(HARNESS, *[load("item_qa") for _ in range(4)])
+    trajectory, requests = await run(HARNESS, *[load("item-qa") for _ in range(4)])
     assert (trajectory.status, trajectory.reply, len(requests)) == ("turn_limit", None, 4)
 
 
 async def test_tool_calls_run_out_but_every_call_is_answered() -> None:
     answer = call(*[("get_item", {"link_id": 3}) for _ in range(4)])
-    trajectory, requests = await run(HARNESS, load("item_qa"), answer)
+    trajectory, requests = await run(HARNESS, load("item-qa"), answer)
     assert (trajectory.status, len(requests)) == ("tool_call_limit", 2)
     errors = [made.error for made in trajectory.tool_calls]
     assert errors == [None, None, None, None, "limit: at most 3 calls"]
@@ -164,15 +168,15 @@ async def test_tool_calls_run_out_but_every_call_is_answered() -> None:
 
 
 async def test_time_runs_out_and_what_happened_stays() -> None:
-    trajectory, _ = await run(with_limits(seconds=0.05), load("item_qa"), 5.0)
-    assert (trajectory.status, trajectory.skills_loaded) == ("time_limit", ["item_qa"])
+    trajectory, _ = await run(with_limits(seconds=0.05), load("item-qa"), 5.0)
+    assert (trajectory.status, trajectory.skills_loaded) == ("time_limit", ["item-qa"])
 
 
 async def test_a_failing_model_is_a_status_with_its_kind() -> None:
-    trajectory, _ = await run(HARNESS, load("item_qa"), ChatError("429", "rate_limit", retryable=True))
+    trajectory, _ = await run(HARNESS, load("item-qa"), ChatError("429", "rate_limit", retryable=True))
     record = trajectory.to_dict()
     assert (record["status"], record["error"], record["error_kind"]) == ("model_error", "429", "rate_limit")
-    assert record["skills_loaded"] == ["item_qa"]
+    assert record["skills_loaded"] == ["item-qa"]
 
 
 async def test_a_prompt_that_cannot_be_assembled_is_a_status_too() -> None:
@@ -186,14 +190,14 @@ async def test_a_prompt_that_cannot_be_assembled_is_a_status_too() -> None:
 async def test_a_rewrite_changes_the_reply_and_not_the_messages() -> None:
     on_fail = OnFail("rewrite", substitute=(Substitution("最低价", "好价"),))
     harness = with_hook("reply", {"kind": "forbid", "patterns": ["最低价"]}, on_fail)
-    trajectory, _ = await run(harness, load("item_qa"), say("全网最低价"))
+    trajectory, _ = await run(harness, load("item-qa"), say("全网最低价"))
     assert (trajectory.status, trajectory.reply) == ("ok", "全网好价")
     assert trajectory.messages[-1]["content"] == "全网最低价"
 
 
 async def test_a_block_at_reply_gives_the_fallback() -> None:
     harness = with_hook("reply", {"kind": "forbid", "patterns": ["微信"]}, OnFail("block", reply="换个话题"))
-    trajectory, _ = await run(harness, load("item_qa"), say("加微信"))
+    trajectory, _ = await run(harness, load("item-qa"), say("加微信"))
     assert (trajectory.status, trajectory.reply) == ("blocked", "换个话题")
 
 
@@ -209,7 +213,7 @@ async def test_a_hook_may_refuse_a_tool_call_before_it_is_made() -> None:
     harness = with_hook("tool_call", check, OnFail("retry", "先加载技能"), when='tool.name == "get_item"')
     answers = (
         call(("get_item", {"link_id": 3})),
-        load("item_qa"),
+        load("item-qa"),
         call(("get_item", {"link_id": 3})),
         say("89"),
     )
@@ -225,7 +229,7 @@ async def test_a_hook_may_keep_a_tool_result_from_the_model() -> None:
     harness = with_hook(
         "tool_result", {"cel": "!has(result.price) || result.price > 100"}, OnFail("retry", "价格不对")
     )
-    trajectory, requests = await run(harness, load("item_qa"), call(("get_item", {"link_id": 3})), say("好"))
+    trajectory, requests = await run(harness, load("item-qa"), call(("get_item", {"link_id": 3})), say("好"))
     assert json.loads(str(tool_contents(requests[2].messages)[-1])) == {"error": "refused: 价格不对"}
     assert trajectory.tool_calls[-1].result == {"price": 89}
 
@@ -241,15 +245,47 @@ async def test_a_json_reply_is_checked_taken_out_of_its_fence_and_asked_for() ->
 
 async def test_skills_that_no_section_shows_stand_in_the_tool() -> None:
     harness = replace(HARNESS, prompt=[PromptSection("role", "p", "user", "Hi")])
-    _, requests = await run(harness, load("item_qa"), say("89"))
-    assert "item_qa (reply): Questions about an item." in requests[0].tools[0]["function"]["description"]
+    _, requests = await run(harness, load("item-qa"), say("89"))
+    assert "item-qa (reply): Questions about an item." in requests[0].tools[0]["function"]["description"]
 
 
-async def test_calls_without_an_id_get_one() -> None:
-    answer = call(("load_skill", {"name": "item_qa"}))
-    nameless = replace(answer, tool_calls=[replace(answer.tool_calls[0], id="")])
-    trajectory, _ = await run(HARNESS, nameless, say("89"))
-    assert trajectory.messages[3]["tool_call_id"] == trajectory.messages[2]["tool_calls"][0]["id"] != ""
+@pytest.mark.parametrize("key", ["", "same"])
+async def test_calls_get_an_id_of_their_own(key: str) -> None:
+    answer = load("item-qa", "item-qa", "item-qa")
+    alike = replace(answer, tool_calls=[replace(made, id=key) for made in answer.tool_calls])
+    trajectory, _ = await run(HARNESS, alike, say("89"))
+    ids = [made["id"] for made in trajectory.messages[2]["tool_calls"]]
+    assert ids == [message["tool_call_id"] for message in trajectory.messages[3:6]]
+    assert len(set(filter(None, ids))) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "thought"),
+    [
+        (replace(say("89"), reasoning="hm"), "hm"),
+        (say("<think>hm</think>\n\n89"), "hm"),
+        (say("hm,\nwell\n</think>\n89"), "hm,\nwell"),
+        (replace(say("<think>b</think>89"), reasoning="a"), "a\n\nb"),
+        (say("89"), ""),
+    ],
+)
+async def test_thinking_aloud_is_kept_apart(answer: ChatReply, thought: str) -> None:
+    trajectory, _ = await run(HARNESS, load("item-qa"), answer)
+    assert (trajectory.reply, trajectory.calls[-1].reasoning) == ("89", thought)
+    assert trajectory.messages[-1] == {"role": "assistant", "content": "89"}
+
+
+async def test_thinking_that_never_ends_is_no_reply() -> None:
+    trajectory, _ = await run(HARNESS, load("item-qa"), say("<think>hm, 88?"), say("89"))
+    assert (trajectory.reply, trajectory.retries) == ("89", 1)
+
+
+async def test_a_call_says_who_answered_and_how_it_ended() -> None:
+    last = replace(say("89"), finish_reason="length", fingerprint="fp_1")
+    trajectory, _ = await run(HARNESS, load("item-qa"), last)
+    made = trajectory.calls[-1]
+    assert (made.finish_reason, made.fingerprint, made.cached_tokens) == ("length", "fp_1", 2)
+    assert trajectory.finish_reason == "length"
 
 
 def test_limits_have_the_defaults_of_the_format() -> None:

@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from harness_repo.harness import Harness, read_harness
-from harness_repo.hooks import Hook, OnFail, Substitution
+from harness_repo.format.harness import Harness, read_harness
+from harness_repo.format.hooks import Hook, OnFail, Substitution
 from harness_repo.runtime.checks import numbers_in
 from harness_repo.runtime.hooks import HookFiring, run_hooks
 from harness_repo.runtime.reply import extract_reply, parse_json_reply
@@ -35,6 +35,10 @@ def outcome(check: Mapping[str, object], **payload: object) -> str:
         ({"kind": "valid_json"}, "1", "NaN"),
         ({"kind": "valid_json"}, "1", "[" * 100_000),
         ({"kind": "valid_json", "schema": {"type": "object"}}, "{}", "[]"),
+        ({"regex": r"^\d+元"}, "89元", "现在89元"),
+        ({"schema": {"type": "string", "maxLength": 2}}, "89", "890"),
+        ({"kind": "no_promise"}, "一般三天到", "保证三天到"),
+        ({"kind": "no_promise", "phrases": ["闭眼入"]}, "值得入", "闭眼入"),
         ({"cel": "reply.size() < 4 && !reply.contains('b')"}, "a", "abab"),
         ({"cel": "reply.matches('^[0-9]+$')"}, "12", "1x"),
     ],
@@ -44,9 +48,9 @@ def test_a_check_tells_good_from_bad(check: Mapping[str, object], good: str, bad
 
 
 def test_a_skill_can_be_required_by_name_or_by_kind() -> None:
-    by_name, by_kind = {"skills": ["item_qa", "x"]}, {"skill_kind": "strategy"}
-    assert outcome({"kind": "requires_skill", **by_name}, skills_loaded=["item_qa"]) == "pass"
-    assert outcome({"kind": "requires_skill", **by_kind}, skills_loaded=["item_qa"]) == "warn"
+    by_name, by_kind = {"skills": ["item-qa", "x"]}, {"skill_kind": "strategy"}
+    assert outcome({"kind": "requires_skill", **by_name}, skills_loaded=["item-qa"]) == "pass"
+    assert outcome({"kind": "requires_skill", **by_kind}, skills_loaded=["item-qa"]) == "warn"
     assert outcome({"kind": "requires_skill"}, skills_loaded=["gone"]) == "warn"
 
 
@@ -68,6 +72,74 @@ def test_every_number_needs_evidence(reply: str, expected: str) -> None:
         "tool_calls": [{"result": {"price": 89, "list": "1,299"}}, {"result": None}],
     }
     assert fire({"kind": "cites_evidence"}, payload)[0].outcome == expected
+
+
+def test_a_number_that_a_viewer_says_may_be_said_again() -> None:
+    request = {"danmaku": [{"text": "身高165"}], "history": [{"role": "user", "content": "体重50"}]}
+    payload = {"request": request, "tool_calls": [{"result": {"a": 7}, "error": "refused: no"}]}
+    replies = [fire({"kind": "cites_evidence"}, {**payload, "reply": reply})[0] for reply in ("165和50", "7")]
+    assert [firing.outcome for firing in replies] == ["pass", "warn"]
+
+
+def test_a_promise_that_a_tool_made_may_be_passed_on() -> None:
+    payload = {
+        "prompt": "不要承诺终身质保。\n- 支持无条件退货吗",
+        "danmaku": [{"text": "支持无条件退货吗"}],
+        "tool_calls": [{"result": {"warranty": "终身质保"}}],
+    }
+    said = [
+        fire({"kind": "no_promise"}, {**payload, "reply": reply})[0] for reply in ("终身质保", "无条件退货")
+    ]
+    assert [firing.outcome for firing in said] == ["pass", "warn"]
+    assert "无条件退货" in said[1].detail
+
+
+@pytest.mark.parametrize(
+    ("event", "payload", "schema"),
+    [
+        ("input", {"request": {"danmaku": [{"text": "a"}]}}, {"properties": {"danmaku": {"maxItems": 0}}}),
+        ("tool_call", {"tool": {"name": "t", "arguments": {"n": 3}}}, {"properties": {"n": {"maximum": 2}}}),
+        ("tool_result", {"result": [1, 2]}, {"type": "array", "maxItems": 1}),
+        ("reply", {"reply": "[1]"}, {"type": "array"}),
+    ],
+)
+def test_a_schema_is_about_the_value_of_its_event(
+    event: str, payload: Mapping[str, object], schema: dict[str, object]
+) -> None:
+    hook = Hook("h", event, None, {"schema": schema}, WARN)  # type: ignore[arg-type]  # tests name events as text
+    assert run_hooks(replace(PLAIN, hooks=[hook]), event, payload)[-1].outcome == "warn"
+
+
+def test_a_schema_reads_the_reply_as_json_where_it_has_to_be_json() -> None:
+    hook = Hook("h", "reply", None, {"schema": {"required": ["a"]}}, WARN)
+    harness = replace(PLAIN, hooks=[hook], reply_schema={"type": "object"})
+    firings = [run_hooks(harness, "reply", {"reply": reply}) for reply in ('{"a": 1}', "{}", "no")]
+    outcomes = [next(one for one in fired if one.hook == "h") for fired in firings]
+    assert [firing.outcome for firing in outcomes] == ["pass", "warn", "warn"]
+    assert "not JSON" in outcomes[2].detail
+
+
+@pytest.mark.parametrize(
+    ("when", "fired"),
+    [
+        ({"regex": "链接"}, True),
+        ({"regex": "退货"}, False),
+        ({"cel": "turn == 2"}, True),
+        ({"kind": "max_length", "characters": 3}, False),
+        ({"schema": {"pattern": "^3号"}}, True),
+        ({"kind": "requires_skill", "skills": ["gone"]}, False),
+    ],
+)
+def test_any_check_can_be_a_condition(when: dict[str, object], *, fired: bool) -> None:
+    hook = Hook("h", "reply", when, {"cel": "false"}, WARN)
+    firings = run_hooks(replace(PLAIN, hooks=[hook]), "reply", {"reply": "3号链接", "turn": 2})
+    assert [firing.hook for firing in firings[1:]] == ["h"] * fired
+
+
+def test_a_condition_that_takes_too_long_warns_and_says_so() -> None:
+    hook = Hook("h", "reply", {"regex": r"(a|aa)+$"}, {"cel": "false"}, WARN)
+    firing = run_hooks(replace(PLAIN, hooks=[hook]), "reply", {"reply": "a" * 60 + "b"})[1]
+    assert (firing.outcome, firing.message) == ("warn", "the hook could not be evaluated")
 
 
 def test_numbers_are_values_and_not_texts() -> None:

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness_repo.harness import read_harness
-from harness_repo.prompts import PromptSection, Role
+from harness_repo.format.harness import read_harness
+from harness_repo.format.prompts import PromptSection, Role
 from harness_repo.runtime.prompt import MAX_SECTION_CHARACTERS, PromptError, assemble_prompt
 from tests.harness_repo.build import FILES
 
@@ -18,7 +18,7 @@ def render(*templates: str, role: Role = "system", **variables: object) -> list[
 def test_sections_of_a_role_become_one_message() -> None:
     messages = assemble_prompt(HARNESS, {"danmaku": [{"text": "在吗"}, {"text": "多少钱"}]})
     assert messages == [
-        {"role": "system", "content": "You sell.\n- item_qa"},
+        {"role": "system", "content": "You sell.\n- item-qa"},
         {"role": "user", "content": "- 在吗\n- 多少钱"},
     ]
 
@@ -31,7 +31,7 @@ def test_sections_are_joined_by_a_blank_line_and_empty_ones_leave_none() -> None
 
 def test_the_skill_index_can_be_shown() -> None:
     text = "{% for s in skills %}{{ s.name }} {{ s.kind }} {{ s.description }}{% endfor %}"
-    assert render(text)[0]["content"] == "item_qa reply Questions about an item."
+    assert render(text)[0]["content"] == "item-qa reply Questions about an item."
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness_repo.harness import read_harness
+from harness_repo.format.harness import read_harness
 from harness_repo.starters import STARTERS, starter_files
 
 TOOLS = {

@@ -15,6 +15,10 @@ from workbench.embedded.servers import embedded_servers, needs_servers
         "manage.py collectstatic",
         "manage.py check",
         "manage.py --version",
+        "manage.py check_harness templates --json",
+        "manage.py check_harness --ref main --adopt no/such/path",
+        "manage.py check_harness",
+        "manage.py check_harness templates --ref",
     ],
 )
 def test_commands_without_a_database_start_nothing(line: str) -> None:
@@ -22,7 +26,14 @@ def test_commands_without_a_database_start_nothing(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["manage.py migrate", "manage.py demo --json", "manage.py check --database default"]
+    "line",
+    [
+        "manage.py migrate",
+        "manage.py demo --json",
+        "manage.py check --database default",
+        "manage.py check_harness live_commerce",
+        "manage.py check_harness --ref templates live_commerce",
+    ],
 )
 def test_other_commands_get_one(line: str) -> None:
     assert needs_servers(line.split())

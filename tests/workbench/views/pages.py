@@ -24,11 +24,13 @@ def list_pages(world: World) -> dict[str, str]:
         "evaluations": "evaluations/",
         "evaluation": f"evaluations/{base.pk}/",
         "result": f"evaluations/{base.pk}/results/{result.pk}/",
+        "result_trajectory": f"evaluations/{base.pk}/results/{result.pk}/trajectory/json/",
         "comparison": "comparison/",
         "comparison of two": pair,
         "comparison of a case": f"{pair}&case={result.case_id}",
         "releases": "releases/",
         "files": "files/",
+        "file_history": "files/history/?path=harness.yaml",
         "events": "events/",
     }
     return {name: world.url(path) for name, path in paths.items()}

@@ -106,3 +106,110 @@ def test_the_means_of_an_unfinished_evaluation_are_marked(
 
     assert "so far, 12 of 80" in viewer.get(address).content.decode()
     assert "so far" in viewer.get(world.url("evaluations/")).content.decode()
+
+
+SAID = {
+    "status": "turn_limit",
+    "reply": "89",
+    "error": "the user was not done after 2 replies",
+    "messages": [
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "get_price", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": "{}"},
+        {"role": "assistant", "content": "89"},
+    ],
+    "tool_calls": [{"turn": 1, "id": "a", "name": "get_price", "error": "timeout: 5 s", "fault": "timeout"}],
+    "conversation": [
+        {"user": "How much?", "reply": "89", "status": "ok"},
+        {"user": "Really <b>?", "reply": None, "status": "turn_limit"},
+    ],
+    "calls": [{"turn": 1, "ms": 80}, {"turn": 2, "ms": 90, "reasoning": "let me <see>"}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def result(evaluation: Evaluation) -> CaseResult:
+    found = CaseResult.objects.filter(evaluation=evaluation).order_by("pk")[0]
+    CaseResult.objects.filter(pk=found.pk).update(trajectory=SAID)
+    return found
+
+
+def test_a_result_shows_the_conversation_faults_and_the_limit(
+    world: World, viewer: Client, result: CaseResult
+) -> None:
+    page = viewer.get(world.url(f"evaluations/{result.evaluation_id}/results/{result.pk}/")).content.decode()
+
+    assert page.index("How much?") < page.index("Really &lt;b&gt;?") < page.index("get_price")
+    assert "turns used up" in page
+    assert "the user was not done after 2 replies" in page
+    assert "fault injected: timeout" in page.replace("</span>", "")
+    assert "let me &lt;see&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("openai", "messages"), ("atif", "schema_version"), ("json", "format")]
+)
+def test_a_trajectory_is_downloaded(
+    world: World, viewer: Client, result: CaseResult, name: str, field: str
+) -> None:
+    page = world.url(f"evaluations/{result.evaluation_id}/results/{result.pk}/")
+    address = f"{page}trajectory/{name}/"
+    answer = viewer.get(address)
+
+    assert address in viewer.get(page).content.decode()
+    assert field in answer.json()
+    assert answer["Content-Disposition"] == f'attachment; filename="result-{result.pk}.{name}.json"'
+
+
+def test_an_unknown_format_or_somebody_elses_result_is_not_found(
+    world: World, viewer: Client, result: CaseResult
+) -> None:
+    page = world.url(f"evaluations/{result.evaluation_id}/results/{result.pk}/trajectory")
+
+    assert viewer.get(f"{page}/pdf/").status_code == 404
+    assert viewer.get(f"{page.replace(str(result.pk), '999999')}/json/").status_code == 404
+
+
+def test_without_a_trajectory_the_person_is_told(world: World, viewer: Client, result: CaseResult) -> None:
+    CaseResult.objects.filter(pk=result.pk).update(trajectory={})
+    page = world.url(f"evaluations/{result.evaluation_id}/results/{result.pk}/")
+
+    assert "has no trajectory" in viewer.get(f"{page}trajectory/json/", follow=True).content.decode()
+
+
+def test_page_and_list_say_which_agent_was_measured_and_under_which_faults(
+    world: World, viewer: Client, evaluation: Evaluation
+) -> None:
+    address = world.url(f"evaluations/{evaluation.pk}/")
+    plain = viewer.get(address).content.decode()
+    runner = {"kind": "command", "command": ["python3", "<b>.py"], "seconds": 9, "memory_mb": 64}
+    faults = [{"kind": "timeout", "tool": "*", "rate": 0.5}]
+    Evaluation.objects.filter(pk=evaluation.pk).update(
+        runner=runner, faults=faults, user_model="rehearsal-user"
+    )
+
+    page = viewer.get(address).content.decode()
+    listed = viewer.get(world.url("evaluations/")).content.decode()
+
+    for shown in ("&#x27;&lt;b&gt;.py&#x27; (seconds: 9, memory_mb: 64)", "timeout:*:0.5", "rehearsal-user"):
+        assert shown in page
+        assert shown not in plain
+    assert "another agent" in listed
+    assert "injected faults" in listed
+
+
+def test_an_evaluation_is_started_under_faults(
+    world: World, developer: Client, evaluation: Evaluation
+) -> None:
+    form = {"ref": "main", "dataset_version": evaluation.dataset_version_id, "splits": ["dev"], "repeats": 1}
+
+    developer.post(world.url("evaluations/start/"), {**form, "faults": "timeout:price:0.5, malformed"})
+    refused = developer.post(world.url("evaluations/start/"), {**form, "faults": "flood"}, follow=True)
+
+    newest = Evaluation.objects.order_by("-pk")[0]
+    assert [(fault["kind"], fault["tool"], fault["rate"]) for fault in newest.faults] == [
+        ("timeout", "price", 0.5),
+        ("malformed", "*", 1),
+    ]
+    assert "kind is one of timeout" in refused.content.decode()

@@ -2,7 +2,7 @@ from django.test import Client
 
 from evolution.loop.repositories import open_repository
 from evolution.models import Event, Release
-from harness_repo.objects import Author
+from harness_repo.git.objects import Author
 from tests.workbench.views.conftest import World
 
 

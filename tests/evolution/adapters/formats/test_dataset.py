@@ -42,3 +42,27 @@ def test_every_wrong_line_is_named_with_its_field(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(BrokenInput, match=r"none\.jsonl can't be read"):
         read_dataset(tmp_path / "none.jsonl")
+
+
+def test_faults_and_a_user_may_be_given(tmp_path: Path) -> None:
+    user = {"persona": "in a hurry", "goal": "learn the price; learn when it ships", "turns": 4}
+    faults = [{"kind": "timeout", "tool": "get_stock", "rate": 0.5, "times": 1}]
+    plain, full = read_dataset(write(tmp_path, CASE, {**CASE, "request": {"user": user}, "faults": faults}))
+    assert (plain.faults, full.faults, full.request) == ([], faults, {"user": user})
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"faults": [{"kind": "flood"}]}, "faults[0]: kind is one of"),
+        ({"faults": [{"kind": "timeout", "rate": 2}]}, "faults[0]: rate"),
+        ({"faults": {"kind": "timeout"}}, "faults: "),
+        ({"request": {"user": {"persona": "x"}}}, "request.user: "),
+        ({"request": {"user": "Ann"}}, "request.user: "),
+        ({"request": {"user": {"persona": "x", "goal": "y", "turns": 99}}}, "request.user"),
+    ],
+)
+def test_wrong_faults_and_users_are_named(tmp_path: Path, fields: dict[str, object], problem: str) -> None:
+    with pytest.raises(BrokenInput) as caught:
+        read_dataset(write(tmp_path, {**CASE, **fields}))
+    assert str(caught.value).startswith(f"mine.jsonl:1: {problem}")

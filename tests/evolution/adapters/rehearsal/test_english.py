@@ -12,7 +12,7 @@ from evolution.loop.quotes import quotes_verbatim
 from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, diagnosis_request
 from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
 from evolution.prompts.structured import ask
-from harness_repo.harness import read_harness
+from harness_repo.format.harness import read_harness
 
 DATA = Path(__file__).resolve().parents[5] / "shared" / "data" / "tau_bench"
 CONFIG = """\

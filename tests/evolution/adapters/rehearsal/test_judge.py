@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from evolution.adapters.rehearsal import RehearsalModel
-from harness_repo.harness import read_harness
+from harness_repo.format.harness import read_harness
 from harness_repo.runtime.agent import run_agent
 from harness_repo.starters import starter_files
 
@@ -22,7 +22,12 @@ EVIDENCE = [
 
 
 async def judge(
-    reply: str | None, *danmaku: str, language: str = "zh", facts: Any = None, policy: str = ""
+    reply: str | None,
+    *danmaku: str,
+    language: str = "zh",
+    facts: Any = None,
+    policy: str = "",
+    conversation: Any = (),
 ) -> dict[str, Any]:
     texts = danmaku or ("多少钱，啥时候截止",)
     variables = {
@@ -32,6 +37,7 @@ async def judge(
             "category": "price",
         },
         "reply": reply,
+        "conversation": list(conversation),
         "evidence": [*EVIDENCE, {"tool": "get_order_policy", "arguments": {}, "result": {"answer": policy}}],
         "expected": {
             "facts": FACTS if facts is None else facts,
@@ -175,3 +181,10 @@ async def test_an_absolute_promise_that_a_tool_returned_is_supported(value: str)
 
 async def test_a_viewer_who_asks_for_a_promise_is_no_evidence_of_it() -> None:
     assert (await judge("券后价89元，今晚24点截止，随时都能退哈。", "随时都能退吗"))["accuracy"] == 0
+
+
+async def test_what_the_user_said_in_a_conversation_may_be_repeated() -> None:
+    reply = "您要的257件没有问题，券后价89元，今晚24点截止哈。"
+    assert kinds(await judge(reply)) == ["unsupported_claim"]
+    said = [{"user": "我要257件，行吗", "reply": reply, "status": "ok"}]
+    assert kinds(await judge(reply, conversation=said)) == []

@@ -41,7 +41,7 @@ async def test_states_the_fields_that_the_skill_names_with_label_and_unit() -> N
 
 async def test_states_the_first_two_fields_when_none_is_named() -> None:
     body = "1. 调用 `get_coupon_info`。\n"
-    run = await answer(harness_files([VERIFY], skill("price_qa", "通用，价格", body)), "防晒霜多少钱")
+    run = await answer(harness_files([VERIFY], skill("price-qa", "通用，价格", body)), "防晒霜多少钱")
     assert "券后价89元" in (run.reply or "")
     assert "满129减40" in (run.reply or "")
 
@@ -54,15 +54,15 @@ async def test_loads_the_closest_skill() -> None:
 
 
 async def test_falls_back_to_the_general_skill() -> None:
-    talk = skill("a_talk", "观众打招呼时使用", "- 话术：「欢迎。」\n")
+    talk = skill("a-talk", "观众打招呼时使用", "- 话术：「欢迎。」\n")
     run = await answer(harness_files([VERIFY], talk), "呃嗯")
-    assert run.skills_loaded == ["price_qa"]
+    assert run.skills_loaded == ["price-qa"]
 
 
 async def test_a_strategy_brings_a_reply_skill_with_it() -> None:
     compare = skill("compare", "观众问两款有什么区别、哪个好、对比", "说明差别。\n", kind="strategy")
     run = await answer(harness_files([VERIFY], compare), "1号和3号有什么区别")
-    assert run.skills_loaded == ["compare", "price_qa"]
+    assert run.skills_loaded == ["compare", "price-qa"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ async def test_fills_an_enum_by_its_documentation_and_a_region_by_the_place() ->
 
 async def test_takes_a_conditional_step_only_when_the_danmaku_is_about_it() -> None:
     body = "1. 如果观众问到优惠、价格，调用 `get_coupon_info`。\n- 说明 final_price（券后价）。\n"
-    files = harness_files([VERIFY], skill("price_qa", "通用问答", body))
+    files = harness_files([VERIFY], skill("price-qa", "通用问答", body))
     assert tool_arguments(await answer(files, "有优惠吗")) == [{"link_id": 1}]
     assert tool_arguments(await answer(files, "主播好")) == []
 
@@ -106,7 +106,7 @@ async def test_takes_a_conditional_step_only_when_the_danmaku_is_about_it() -> N
 async def test_fills_a_script_and_drops_clauses_without_a_value() -> None:
     body = "1. 调用 `get_coupon_info`。\n- 话术：「现在只要{final_price}元，限量{stock}件，快来拍。」\n"
     run = await answer(
-        harness_files([VERIFY, "不要说「最低」这类比价格的话"], skill("price_qa", "通用", body)), "多少钱"
+        harness_files([VERIFY, "不要说「最低」这类比价格的话"], skill("price-qa", "通用", body)), "多少钱"
     )
     assert run.reply == "现在只要89元，快来拍。"
 
@@ -159,7 +159,7 @@ async def test_a_rule_pushed_out_of_attention_does_not_stop_it_any_more() -> Non
 async def test_rules_of_a_loaded_skill_outrank_those_of_the_prompt() -> None:
     danmaku = firing_danmaku()
     body = f"1. 调用 `get_coupon_info`。\n## 注意\n- 不要说「{promised(danmaku)}」。\n"
-    files = harness_files([FILLER] * (ATTENTION + 5), skill("price_qa", "通用，价格", body))
+    files = harness_files([FILLER] * (ATTENTION + 5), skill("price-qa", "通用，价格", body))
     assert promised(danmaku) not in ((await answer(files, danmaku)).reply or "")
 
 
@@ -197,7 +197,7 @@ async def test_says_a_bilingual_value_in_the_language_of_the_reply() -> None:
         "get_coupon_info": [{"arguments": {}, "result": {**COUPON, "coupon": "减40元 (40 yuan off)"}}]
     }
     body = "1. 调用 `get_coupon_info`。\n- 说明 coupon（优惠券）。\n"
-    files = harness_files([VERIFY, "观众用英文提问，就用英文回复。"], skill("price_qa", "通用，价格", body))
+    files = harness_files([VERIFY, "观众用英文提问，就用英文回复。"], skill("price-qa", "通用，价格", body))
     assert "40 yuan off" in ((await answer(files, "any coupon?", fixtures=fixtures)).reply or "")
     assert "(40" not in ((await answer(files, "有优惠券吗", fixtures=fixtures)).reply or "")
 
@@ -213,7 +213,7 @@ async def test_states_three_fields_at_most_the_one_asked_for_first() -> None:
     files = harness_files(
         [VERIFY, "不要比价格。"],
         {"tools/get_coupon_info.yaml": tool.encode()},
-        skill("price_qa", "通用，产地", body),
+        skill("price-qa", "通用，产地", body),
     )
     run = await answer(files, "产地在哪", fixtures={"get_coupon_info": [{"arguments": {}, "result": values}]})
     assert run.reply == "1号链接清爽防晒霜，产地是广州，券后价89元，优惠券满减哈。"

@@ -8,7 +8,7 @@ from evolution.adapters.rehearsal.plans import LONG_LIST
 from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, diagnosis_request
 from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
 from evolution.prompts.structured import ask
-from harness_repo.harness import Harness, read_harness
+from harness_repo.format.harness import Harness, read_harness
 from harness_repo.starters import starter_files
 
 MODEL = RehearsalModel()

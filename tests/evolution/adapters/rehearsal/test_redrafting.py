@@ -9,7 +9,7 @@ from evolution.adapters.rehearsal.shortening import shorten_sentence
 from evolution.prompts.diagnosis import DiagnosisOutput
 from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
 from evolution.prompts.structured import ask
-from harness_repo.harness import read_harness
+from harness_repo.format.harness import read_harness
 from tests.evolution.adapters.rehearsal.test_proposing import brief, diagnose, promises, starter_texts
 
 RULES = "prompts/constraints.md"

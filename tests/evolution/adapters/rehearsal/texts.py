@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from evolution.adapters.rehearsal import RehearsalModel
-from harness_repo.harness import Harness, read_harness
+from harness_repo.format.harness import Harness, read_harness
 from harness_repo.runtime.agent import run_agent
 from harness_repo.runtime.context import build_variables
 from harness_repo.runtime.sandbox import ToolSandbox
@@ -71,7 +71,7 @@ def harness_files(rules: list[str] | None = None, *more: dict[str, bytes]) -> di
         "prompts/request.md": REQUEST.encode(),
         "prompts/rules.md": text.encode(),
         "tools/get_coupon_info.yaml": COUPON_TOOL.encode(),
-        **skill("price_qa", "通用问答，观众问价格、优惠时使用", PRICE_BODY),
+        **skill("price-qa", "通用问答，观众问价格、优惠时使用", PRICE_BODY),
     }
     for extra in more:
         files.update(extra)

@@ -1,0 +1,1 @@
+"""The harness in git: versions are commits, changes are branches, `main` is what is live."""

@@ -1,0 +1,357 @@
+"""A harness in a bare git repository: versions are commits, changes are branches, `main` is what is live.
+
+All work is done on objects, never in a checkout; every ref moves by compare-and-swap. What the files mean
+is harness.py's business.
+"""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from harness_repo.git.commits import (
+    CommitInfo,
+    FileChange,
+    Links,
+    peel,
+    read_history,
+    read_links,
+    read_log,
+    write_commit,
+    write_tag,
+)
+from harness_repo.git.errors import (
+    BadRef,
+    HarnessRepoError,
+    MissingRef,
+    NothingToCommit,
+    RepoExists,
+    StaleBase,
+)
+from harness_repo.git.gitio import GitRunner
+from harness_repo.git.merges import MergeCheck, check_merge, merge_trees, revert_tree
+from harness_repo.git.names import check_new_ref_name, check_path, check_ref_name
+from harness_repo.git.objects import Author, ObjectReader, ObjectWriter, read_blobs
+from harness_repo.git.refs import BRANCHES, TAGS, ZERO, delete_ref, list_refs, make_tag, move_ref, read_ref
+from harness_repo.git.trees import edit_tree, find_entry, read_tree
+from harness_repo.snapshot import Snapshot
+
+__all__ = ["MAIN", "Author", "CommitInfo", "Edits", "FileChange", "HarnessRepository", "MergeCheck"]
+
+MAIN = "main"
+
+_HEX = frozenset("0123456789abcdef")
+_ID_LENGTH = 40
+_SHORTEST_ID = 4
+
+Edits = Mapping[str, bytes | None]
+
+
+class HarnessRepository:
+    """One bare repository; cheap to make, holds nothing open."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).absolute()
+        self._git = GitRunner(self.path)
+
+    @classmethod
+    def create(cls, path: Path | str, files: Mapping[str, bytes], *, author: Author, message: str) -> Self:
+        """Make the repository with `files` as the first version on main; RepoExists if the path is taken.
+
+        It appears at once, complete: of two processes that create it, one succeeds.
+        """
+        with building_repository(path) as runner:
+            _write_first(runner, files, author, message)
+        return cls(path)
+
+    def resolve(self, ref: str) -> str:
+        """The full commit id of a branch, tag, commit id (4 digits or more) or HEAD; else MissingRef.
+
+        HarnessRepoError when there is no repository at all.
+        """
+        check_ref_name(ref)
+        is_full = ref == "HEAD" or ref.startswith("refs/")
+        with ObjectReader(self._git) as reader:
+            for name in [ref] if is_full else [BRANCHES + ref, TAGS + ref]:
+                sha = read_ref(self.path, name)
+                if sha and (commit := peel(reader, sha)):
+                    return commit
+            found = self._find_commit(reader, ref)
+        if found is None and not (self.path / "HEAD").is_file():
+            raise HarnessRepoError(f"there is no repository in {self.path.name}")
+        if found is None:
+            raise MissingRef(f"no branch, tag or commit {ref!r}")
+        return found
+
+    def files(self, ref: str) -> dict[str, bytes]:
+        """All regular files of a version, byte exact; symbolic links and submodules are left out."""
+        entries = [entry for entry in read_tree(self._git, self.resolve(ref)) if entry.is_file]
+        blobs = read_blobs(self._git, [entry.sha for entry in entries])
+        return {entry.path: blobs[entry.sha] for entry in entries}
+
+    def snapshot(self, ref: str) -> Snapshot:
+        """All that stands under a version: files byte exact, the targets of symbolic links, submodules."""
+        entries = read_tree(self._git, self.resolve(ref))
+        blobs = read_blobs(self._git, [entry.sha for entry in entries if not entry.is_submodule])
+        return Snapshot(
+            files={entry.path: blobs[entry.sha] for entry in entries if entry.is_file},
+            links={
+                entry.path: blobs[entry.sha].decode("utf-8", "surrogateescape")
+                for entry in entries
+                if entry.is_link
+            },
+            submodules={entry.path: entry.sha for entry in entries if entry.is_submodule},
+            executables=frozenset(entry.path for entry in entries if entry.mode == "100755"),
+        )
+
+    def read_file(self, ref: str, path: str) -> bytes:
+        """One file of a version, byte exact; MissingRef if it is not there."""
+        check_path(path)
+        commit = self.resolve(ref)
+        with ObjectReader(self._git) as reader:
+            entry = find_entry(reader, read_links(reader, commit).tree, path)
+            if entry is None or not (entry.is_file or entry.is_link):
+                raise MissingRef(f"no file {path!r} at {ref!r}")
+            return reader.read(entry.sha, "blob")
+
+    def commit(
+        self,
+        branch: str,
+        edits: Edits,
+        *,
+        parent: str,
+        author: Author,
+        message: str,
+        expected_head: str | None = None,
+    ) -> str:
+        """Put one commit with `edits` (None deletes) on `parent`, move the branch to it, and return its id.
+
+        The branch must be at `expected_head` (default: `parent`), or not exist; else StaleBase. Raises
+        NothingToCommit, BadPath, BadRef, MissingRef, RepoBusy; then no branch has moved. When it returns, the
+        objects and the branch are on the disk.
+        """
+        check_new_ref_name(branch)
+        base = self.resolve(parent)
+        expected = self._expected(branch, base, expected_head)
+        writer = self._writer()
+        with ObjectReader(self._git) as reader:
+            old = read_links(reader, base).tree
+            tree = edit_tree(reader, writer, old, edits)
+        if tree == old:
+            raise NothingToCommit("the edits change nothing")
+        new = write_commit(writer, tree, [base], author, message)
+        writer.flush()
+        move_ref(self._git, BRANCHES + branch, new, expected)
+        return new
+
+    def merge(
+        self,
+        branch: str,
+        base: str,
+        heads: Sequence[str],
+        *,
+        author: Author,
+        message: str,
+        expected_head: str | None = None,
+    ) -> str:
+        """Merge `heads` one after the other onto `base`, move the branch to the result, and return its id.
+
+        The branch must be at `expected_head` (default: `base`), or not exist; else StaleBase. A head that
+        is already contained is skipped. Raises MergeConflict, and then nothing has moved; NothingToCommit.
+        """
+        check_new_ref_name(branch)
+        start = current = self.resolve(base)
+        expected = self._expected(branch, start, expected_head)
+        writer = self._writer()
+        for head in [self.resolve(head) for head in heads]:
+            if not self._contains(current, head):
+                tree = merge_trees(self._git, current, head)
+                current = write_commit(writer, tree, [current, head], author, message)
+                writer.flush()
+        if current == start:
+            raise NothingToCommit("everything to merge is contained already")
+        move_ref(self._git, BRANCHES + branch, current, expected)
+        return current
+
+    def check_merge(self, base: str, heads: Sequence[str]) -> MergeCheck:
+        """Whether `merge` of the heads onto `base` would succeed, and if not, what is in conflict.
+
+        Nothing moves and nothing is written.
+        """
+        return check_merge(self._git, self.resolve(base), [self.resolve(head) for head in heads])
+
+    def revert(
+        self, branch: str, commit: str, *, expected_head: str, author: Author, message: str = ""
+    ) -> str:
+        """Put a commit on the branch that takes back what `commit` changed (a merge: against its first parent).
+
+        Returns its id. Raises StaleBase when the branch is not at `expected_head`, MergeConflict when later commits
+        changed the same lines, NothingToCommit when nothing is left to take back.
+        """
+        check_new_ref_name(branch)
+        undone = self.resolve(commit)
+        head = self._expected(branch, undone, expected_head) or ""
+        tree = revert_tree(self._git, head, undone)
+        if tree == self._links(head).tree:
+            raise NothingToCommit(f"nothing of {undone[:12]} is left to take back")
+        subject = read_log(self._git, undone, 1)[0].subject
+        text = message or f'Revert "{subject}"\n\nThis reverts commit {undone}.'
+        return self._put(branch, tree, head, author, text)
+
+    def advance_main(self, new: str, *, expected: str) -> None:
+        """Make `new` what is live; StaleBase if main is not at `expected`, or `new` does not build on it."""
+        old, target = self.resolve(expected), self.resolve(new)
+        if not self._contains(target, old):
+            raise StaleBase(f"{target[:12]} does not build on {old[:12]}")
+        move_ref(self._git, BRANCHES + MAIN, target, old)
+
+    def restore(self, commit: str, *, expected: str, author: Author, message: str) -> str:
+        """Roll back: a new commit on main with the files of `commit`. StaleBase, NothingToCommit."""
+        old = self.resolve(expected)
+        tree = self._links(self.resolve(commit)).tree
+        if self.resolve(MAIN) != old:
+            raise StaleBase("main has moved")
+        if tree == self._links(old).tree:
+            raise NothingToCommit("main has these files already")
+        return self._put(MAIN, tree, old, author, message)
+
+    def tag(self, name: str, commit: str, message: str, author: Author) -> None:
+        """Put an annotated tag on a commit; RefExists if the name is taken."""
+        check_new_ref_name(name)
+        writer = self._writer()
+        sha = write_tag(writer, name, self.resolve(commit), author, message)
+        writer.flush()
+        make_tag(self._git, TAGS + name, sha)
+
+    def log(self, ref: str, limit: int = 100) -> list[CommitInfo]:
+        """The newest `limit` commits that lead to `ref`, newest first."""
+        return read_log(self._git, self.resolve(ref), limit)
+
+    def history(self, path: str, ref: str = MAIN, limit: int = 100) -> list[FileChange]:
+        """The newest `limit` commits up to `ref` that changed a file, newest first; follows its renames.
+
+        Empty when no commit had such a file. Raises BadPath, MissingRef.
+        """
+        return read_history(self._git, self.resolve(ref), check_path(path), limit)
+
+    def diff(self, base: str, head: str, paths: Sequence[str] = ()) -> str:
+        """The unified diff between two versions (of these files only), as git writes it; not UTF-8 becomes U+FFFD."""
+        arguments = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames")
+        names = [check_path(path) for path in paths]
+        result = self._git.run(*arguments, self.resolve(base), self.resolve(head), "--", *names)
+        return result.out.decode("utf-8", "replace")
+
+    def change_of(self, commit: str, paths: Sequence[str] = ()) -> str:
+        """The unified diff of a commit against its first parent, or against nothing; as `diff`."""
+        arguments = ("diff-tree", "-p", "--root", "--no-commit-id", "--no-color", "--no-ext-diff")
+        options = ("--no-textconv", "--find-renames", "-m", "--first-parent")
+        names = [check_path(path) for path in paths]
+        result = self._git.run(*arguments, *options, self.resolve(commit), "--", *names)
+        return result.out.decode("utf-8", "replace")
+
+    def changed_files(self, base: str, head: str) -> list[str]:
+        """The paths that differ between two versions, sorted; a rename is two paths."""
+        arguments = ("diff-tree", "-r", "-z", "--no-renames", "--name-only")
+        out = self._git.run(*arguments, self.resolve(base), self.resolve(head)).out
+        return sorted(name.decode("utf-8", "surrogateescape") for name in out.split(b"\0") if name)
+
+    def is_ancestor(self, ancestor: str, descendant: str) -> bool:
+        """Whether `descendant` contains `ancestor`; a commit contains itself."""
+        return self._contains(self.resolve(descendant), self.resolve(ancestor))
+
+    def branches(self) -> dict[str, str]:
+        """Branch name -> commit id, by name."""
+        return list_refs(self._git, BRANCHES)
+
+    def list_tags(self) -> dict[str, str]:
+        """Tag name -> id of the tagged commit, by name."""
+        return list_refs(self._git, TAGS)
+
+    def delete_branch(self, name: str) -> None:
+        """Remove a branch other than main; its commits stay readable by id until git collects them."""
+        check_new_ref_name(name)
+        if name == MAIN:
+            raise BadRef("main cannot be deleted")
+        head = read_ref(self.path, BRANCHES + name)
+        if head is None:
+            raise MissingRef(f"no branch {name!r}")
+        delete_ref(self._git, BRANCHES + name, head)
+
+    def _find_commit(self, reader: ObjectReader, ref: str) -> str | None:
+        """The commit whose id begins so."""
+        if not _SHORTEST_ID <= len(ref) <= _ID_LENGTH or not _HEX.issuperset(ref):
+            return None
+        if len(ref) == _ID_LENGTH:
+            return peel(reader, ref)
+        asked = f"{ref}^{{commit}}\n".encode()
+        answer = self._git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked).text
+        return answer.split(" ")[0] if answer.endswith(" commit") else None
+
+    def _contains(self, descendant: str, ancestor: str) -> bool:
+        arguments = ("merge-base", "--is-ancestor", ancestor, descendant)
+        return descendant == ancestor or self._git.run(*arguments, allowed=(0, 1)).code == 0
+
+    def _links(self, commit: str) -> Links:
+        with ObjectReader(self._git) as reader:
+            return read_links(reader, commit)
+
+    def _writer(self) -> ObjectWriter:
+        return ObjectWriter(self.path / "objects")
+
+    def _put(self, branch: str, tree: str, head: str, author: Author, message: str) -> str:
+        """Put a commit with this tree on a branch that is at `head`."""
+        writer = self._writer()
+        new = write_commit(writer, tree, [head], author, message)
+        writer.flush()
+        move_ref(self._git, BRANCHES + branch, new, head)
+        return new
+
+    def _expected(self, branch: str, base: str, expected_head: str | None) -> str | None:
+        """Where the branch has to be when it moves, None for not there; StaleBase if it is elsewhere."""
+        head = read_ref(self.path, BRANCHES + branch)
+        wanted = base if expected_head is None else self.resolve(expected_head)
+        if head is None and expected_head is None:
+            return None
+        if head != wanted:
+            raise StaleBase(f"{branch} is at {(head or 'no commit')[:12]}, not at {wanted[:12]}")
+        return head
+
+
+@contextlib.contextmanager
+def building_repository(path: Path | str) -> Iterator[GitRunner]:
+    """Give a hidden folder to build a repository in, which appears at the path, complete, when the block ends well.
+
+    RepoExists if the path is taken; of two that build at once, one succeeds.
+    """
+    target = Path(path).absolute()
+    if target.exists():
+        raise RepoExists(f"there is something at {target}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield GitRunner(building)
+        building.chmod(0o755)
+        try:
+            building.rename(target)
+        except OSError as failure:
+            raise RepoExists(f"there is something at {target}") from failure
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def initialise(runner: GitRunner) -> None:
+    """Make the folder an empty bare repository whose HEAD is main."""
+    runner.run("init", "--quiet", "--bare", "--template=", f"--initial-branch={MAIN}")
+
+
+def _write_first(runner: GitRunner, files: Mapping[str, bytes], author: Author, message: str) -> None:
+    """Make the folder a bare repository with one commit on main."""
+    initialise(runner)
+    writer = ObjectWriter(runner.path / "objects")
+    with ObjectReader(runner) as reader:
+        tree = edit_tree(reader, writer, None, files)
+    first = write_commit(writer, tree, [], author, message)
+    writer.flush()
+    runner.run("update-ref", f"{BRANCHES}{MAIN}", first, ZERO)

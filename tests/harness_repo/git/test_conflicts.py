@@ -1,0 +1,106 @@
+import pytest
+
+from harness_repo.git.conflicts import ConflictHunk, FileConflict
+from harness_repo.git.errors import MergeConflict
+from harness_repo.git.objects import Author
+from harness_repo.git.repository import Edits, HarnessRepository
+from tests.harness_repo.build import run_git
+
+TEXT = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+BASE = {
+    "f.md": TEXT,
+    "b.bin": b"x\0y",
+    "d.md": b"a\n",
+    "dir": b"q\n",
+    "move.md": b"".join(b"%d\n" % n for n in range(30)),
+}
+
+
+def sides(repo: HarnessRepository, author: Author, base: Edits, *versions: Edits) -> tuple[str, list[str]]:
+    start = repo.commit("base", base, parent="main", author=author, message="base")
+    heads = [
+        repo.commit(f"side/{number}", edits, parent=start, author=author, message="side")
+        for number, edits in enumerate(versions)
+    ]
+    return start, heads
+
+
+def conflicts(repo: HarnessRepository, author: Author, ours: Edits, theirs: Edits) -> list[FileConflict]:
+    start, heads = sides(repo, author, BASE, ours, theirs)
+    with pytest.raises(MergeConflict) as caught:
+        repo.merge("step/1", start, heads, author=author, message="step")
+    assert caught.value.head == heads[1]
+    assert "step/1" not in repo.branches()
+    assert repo.check_merge(start, heads).conflicts == caught.value.conflicts
+    return list(caught.value.conflicts)
+
+
+def test_each_hunk_says_where_it_is_and_what_each_side_has(repo: HarnessRepository, author: Author) -> None:
+    ours = TEXT.replace(b"2\n", b"two\nmore\n").replace(b"8\n", b"eight\n")
+    theirs = TEXT.replace(b"2\n", b"zwei\n").replace(b"8\n", b"")
+    (found,) = conflicts(repo, author, {"f.md": ours}, {"f.md": theirs})
+    assert (found.path, found.kind) == ("f.md", "content")
+    assert found.hunks == (
+        ConflictHunk(2, base="2\n", ours="two\nmore\n", theirs="zwei\n"),
+        ConflictHunk(9, base="8\n", ours="eight\n", theirs=""),
+    )
+
+
+def test_lines_that_look_like_marks_are_only_lines(repo: HarnessRepository, author: Author) -> None:
+    marks = b"<<<<<<< a\n|||||||||| b\n=======\n>>>>>>> c\n"
+    (found,) = conflicts(repo, author, {"f.md": marks + b"o\n"}, {"f.md": b"t\n" + marks})
+    assert all(mark in found.hunks[0].ours + found.hunks[-1].theirs for mark in marks.decode().splitlines())
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "kinds"),
+    [
+        ({"new.yaml": b"a\n"}, {"new.yaml": b"b\n"}, {"new.yaml": "add/add"}),
+        ({"b.bin": b"x\0o"}, {"b.bin": b"x\0t"}, {"b.bin": "binary"}),
+        ({"d.md": b"b\n"}, {"d.md": None}, {"d.md": "modify/delete"}),
+        ({"d.md": None}, {"d.md": b"b\n"}, {"d.md": "delete/modify"}),
+        ({"dir": b"q\nr\n"}, {"dir": None, "dir/a": b"z\n"}, {"dir": "file/directory"}),
+    ],
+)
+def test_what_is_wrong_with_a_file_has_a_name(
+    repo: HarnessRepository, author: Author, ours: Edits, theirs: Edits, kinds: dict[str, str]
+) -> None:
+    found = conflicts(repo, author, ours, theirs)
+    assert {conflict.path: conflict.kind for conflict in found} == kinds
+
+
+def test_a_file_that_both_renamed_is_named_with_both_names(repo: HarnessRepository, author: Author) -> None:
+    data = BASE["move.md"]
+    found = conflicts(repo, author, {"move.md": None, "o.md": data}, {"move.md": None, "t.md": data})
+    assert {(conflict.path, conflict.kind) for conflict in found} == {
+        (path, "rename/rename") for path in ("move.md", "o.md", "t.md")
+    }
+
+
+def test_a_check_says_that_a_merge_would_succeed_and_leaves_nothing(
+    repo: HarnessRepository, author: Author
+) -> None:
+    start, heads = sides(repo, author, BASE, {"f.md": b"0\n" + TEXT}, {"f.md": TEXT + b"10\n"}, {"new": b"x"})
+    before = run_git(repo.path, "count-objects", "-v")
+    assert repo.check_merge(start, heads).is_clean
+    assert run_git(repo.path, "count-objects", "-v") == before
+    assert "side/0" in repo.branches()
+
+
+def test_a_check_names_the_head_that_brings_the_conflict(repo: HarnessRepository, author: Author) -> None:
+    start, heads = sides(repo, author, BASE, {"x": b"1"}, {"f.md": b"o\n"}, {"f.md": b"t\n"})
+    assert repo.check_merge(start, heads).head == heads[2]
+    assert repo.check_merge(start, [heads[0], heads[2]]).is_clean
+
+
+def test_a_conflict_with_a_merged_file_shows_the_merge_as_ours(
+    repo: HarnessRepository, author: Author
+) -> None:
+    versions = [
+        TEXT.replace(b"1\n", b"one\n"),
+        TEXT.replace(b"9\n", b"nine\n"),
+        TEXT.replace(b"9\n", b"neun\n"),
+    ]
+    start, heads = sides(repo, author, BASE, *({"f.md": version} for version in versions))
+    (found,) = repo.check_merge(start, heads).conflicts
+    assert found.hunks == (ConflictHunk(9, base="9\n", ours="nine\n", theirs="neun\n"),)

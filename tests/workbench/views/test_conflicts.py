@@ -1,0 +1,42 @@
+from django.test import Client
+
+from evolution.loop.authors import author_of
+from evolution.loop.repositories import open_repository
+from evolution.models import Release, Step
+from evolution.states import ReleaseKind
+from tests.evolution.measured import DEV, make_proposal, teach
+from tests.workbench.views.conftest import World
+
+
+def test_confirmed_proposals_that_clash_are_shown_by_file_and_line(world: World, developer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    for number, text in enumerate((b"knows: <one>\n", b"knows: two\n")):
+        make_proposal(world.harness, text, title=f"Number {number}")
+    answer = developer.get(world.url("steps/"))
+    conflict = answer.context["conflict"]
+    assert [(file.path, file.kind) for file in conflict.files] == [("prompts/role.md", "content")]
+    assert (conflict.proposal.title, [p.title for p in conflict.before]) == ("Number 1", ["Number 0"])
+    page = answer.content.decode()
+    assert "knows: &lt;one&gt;" in page
+    assert "both change the same lines" in page
+
+
+def test_proposals_that_fit_show_no_conflict(world: World, developer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    make_proposal(world.harness, teach(1))
+    make_proposal(world.harness, b"hi\n", path="prompts/more.md")
+    assert developer.get(world.url("steps/")).context["conflict"] is None
+
+
+def test_a_step_that_no_longer_fits_to_what_is_live_says_where(world: World, developer: Client) -> None:
+    repository = open_repository(world.harness)
+    edits = {"prompts/role.md": b"knows: something else\n"}
+    main = repository.resolve("main")
+    commit = repository.commit("main", edits, parent=main, author=author_of(DEV), message="m")
+    repository.tag("release/2", commit, "m", author_of(DEV))
+    Release.objects.create(
+        harness=world.harness, number=2, kind=ReleaseKind.PROMOTION, commit=commit, tag="release/2", actor="x"
+    )
+    answer = developer.get(world.url("steps/1/"))
+    assert answer.context["conflict"].files[0].hunks[0].ours == "knows: something else\n"
+    assert 'id="conflicts"' in answer.content.decode()
