@@ -57,6 +57,9 @@ bench: $(STAMP)  ## figures that the documentation quotes
 messages: $(STAMP)  ## bring both catalogues up to date; the Chinese is for people to fill in
 	$(BIN)/python manage.py makemessages -l zh_Hans -l en --no-location --no-wrap --no-obsolete \
 		-i '.venv/*' -i 'var/*' -i 'tests/*' -i 'static/*'
+	@# What was guessed from like texts is no English text: emptied here, it is filled in below.
+	msgattrib --no-wrap --clear-fuzzy --clear-previous --empty \
+		--output-file locale/en/LC_MESSAGES/django.po locale/en/LC_MESSAGES/django.po
 	msgen --no-wrap --output-file locale/en/LC_MESSAGES/django.po locale/en/LC_MESSAGES/django.po
 	$(BIN)/python manage.py compilemessages --ignore .venv --ignore var
 

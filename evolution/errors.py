@@ -13,10 +13,6 @@ class MoveRefused(LoopError):
     """The state machine has no such move."""
 
 
-class NotComparable(LoopError):
-    """Two evaluations differ in more than the harness commit."""
-
-
 class BrokenInput(LoopError):
     """A file or upload can't be read at all; says where and why."""
 

@@ -15,7 +15,11 @@ class Environment(environ.Env):  # type: ignore[misc]  # untyped
     """Variables with a type; ImproperlyConfigured names the one that doesn't have it."""
 
     def get_value(self, var: str, *args: Any, **kwargs: Any) -> Any:
-        """The value of a variable in the type asked for."""
+        """The value of a variable in the type asked for; an empty one is as good as none where there is a default."""
+        default = kwargs.get("default", self.NOTSET)
+        # What docker compose makes of `${NAME:-}`: for a number or JSON an empty text says nothing.
+        if default is not self.NOTSET and kwargs.get("cast") is not str and self.ENVIRON.get(var) == "":
+            return default
         try:
             return super().get_value(var, *args, **kwargs)
         except ValueError as error:

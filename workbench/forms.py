@@ -103,7 +103,7 @@ class DecisionForm(forms.Form):
 
 
 class EvaluationForm(forms.Form):
-    """What to evaluate, and on what."""
+    """What to evaluate, and on what. The page writes the fields itself; see parts/evaluation_form.html."""
 
     ref = forms.RegexField(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", initial="main")
     dataset_version = forms.ModelChoiceField(DatasetVersion.objects.none())
@@ -125,7 +125,9 @@ class EvaluationForm(forms.Form):
         try:
             return [parse_fault(text) for text in self.cleaned_data["faults"].replace(",", " ").split()]
         except ValueError as failure:
-            raise forms.ValidationError(_("Faults: %(problem)s"), params={"problem": failure}) from None
+            raise forms.ValidationError(
+                _("This can't be read: %(problem)s"), params={"problem": failure}
+            ) from None
 
 
 def read_reason(posted: QueryDict) -> str:

@@ -9,15 +9,27 @@ from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
 
 from evolution.actors import Role
 from evolution.adapters.chat import model_name
+from evolution.loop.runners import describe_runner
 from evolution.models import Harness
 from evolution.states import HarnessKind
 from workbench.access import actor_of
+from workbench.rehearsal import Cast, cast_in_use
 
 
 def model_in_use(harness: Harness | None = None) -> str:
-    """The model that runs the harness now: as the judge, or as the policy that answers."""
-    role = "judge" if harness is not None and harness.kind == HarnessKind.JUDGE else "policy"
-    return model_name(role)
+    """What runs the harness now: the model of the judge, that of the policy, or an agent that is not ours."""
+    if harness is None:
+        return model_name("policy")
+    if harness.kind == HarnessKind.JUDGE:
+        return model_name("judge")
+    return describe_runner(harness.runner) or model_name("policy")
+
+
+def _cast_in_use(harness: Harness | None, model: str) -> Cast:
+    """Which parts the rehearsal model would play in an evaluation that is made now."""
+    if harness is None or harness.kind == HarnessKind.JUDGE:
+        return cast_in_use(model, model)
+    return cast_in_use("" if harness.runner else model, model_name("judge"))
 
 
 def render_page(
@@ -25,11 +37,13 @@ def render_page(
 ) -> HttpResponse:
     """Render `template`, or its partial named like the element that htmx will replace."""
     actor = actor_of(request)
+    model = model_in_use(harness)
     around: dict[str, Any] = {
         "harness": harness,
         "actor": actor,
         "may": {role.name.lower(): actor.role >= role for role in Role},
-        "model_in_use": model_in_use(harness),
+        "model_in_use": model,
+        "cast_in_use": _cast_in_use(harness, model),
     }
     part = _wanted_part(request)
     if not part:

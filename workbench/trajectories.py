@@ -1,6 +1,7 @@
 """Reads a stored trajectory into what a page shows, turn by turn. Tolerant: imported ones can be anything."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +23,13 @@ STATUSES: dict[str, Promise] = {
 }
 
 
+# What a runner notes, in words.
+RUNNER_FIELDS: dict[str, Promise] = {
+    "exit_code": gettext_lazy("exit code"),
+    "status": gettext_lazy("HTTP status"),
+}
+
+
 @dataclass(frozen=True)
 class CallView:
     """A tool call with its arguments and result as text."""
@@ -34,6 +42,8 @@ class CallView:
     ms: float | None
     # The kind of the fault that was injected, or "".
     fault: str = ""
+    # As the record has it; "" where it says none.
+    turn: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,55 @@ def read_turns(trajectory: Any) -> list[TurnView]:
         text = text_of(message.get("content"))
         turns.append(TurnView(role, text, number, calls, known.take_hooks(role, number), made))
     return turns
+
+
+def read_loose_calls(trajectory: Any) -> list[CallView]:
+    """The tool calls that stand in no message: an agent that is not ours may tell its calls and its reply alone."""
+    if not isinstance(trajectory, dict):
+        return []
+    messages = _rows(trajectory, "messages")
+    in_messages = Counter(
+        str(call.get("id")) for message in messages for call in _rows(message, "tool_calls")
+    )
+    loose = []
+    for record in _rows(trajectory, "tool_calls"):
+        key = str(record.get("id"))
+        in_messages[key] -= 1
+        if in_messages[key] < 0:
+            loose.append(_view_call(record, record, {}))
+    return loose
+
+
+def count_faults(trajectory: Any) -> list[tuple[str, str, int]]:
+    """What was injected into the tool calls of a run: kind, tool and how often, in the order of first appearance."""
+    calls = _rows(trajectory, "tool_calls") if isinstance(trajectory, dict) else []
+    struck = Counter((str(call["fault"]), str(call.get("name", ""))) for call in calls if call.get("fault"))
+    return [(kind, tool, times) for (kind, tool), times in struck.items()]
+
+
+@dataclass(frozen=True)
+class RunnerView:
+    """What the runner of an agent that is not ours noted of a run."""
+
+    kind: str
+    # Fields of one line.
+    facts: list[tuple[str, str]]
+    # The end of what a command wrote to standard error.
+    stderr: str
+
+
+def read_runner(trajectory: Any) -> RunnerView | None:
+    """The runner's record; None for our runtime, which has none."""
+    found = trajectory.get("runner") if isinstance(trajectory, dict) else None
+    if not isinstance(found, dict) or not found:
+        return None
+    rest = {name: value for name, value in found.items() if name not in ("kind", "stderr")}
+    facts = [(str(RUNNER_FIELDS.get(name, name)), _say(value)) for name, value in rest.items()]
+    return RunnerView(str(found.get("kind", "")), facts, str(found.get("stderr") or ""))
+
+
+def _say(value: Any) -> str:
+    return "–" if value is None else pretty(value)
 
 
 class _Known:
@@ -158,6 +217,7 @@ def _view_call(call: dict[str, Any], record: dict[str, Any], answer: dict[str, A
         error=str(record.get("error") or ""),
         ms=record.get("ms"),
         fault=str(record.get("fault") or ""),
+        turn=str(record.get("turn") or ""),
     )
 
 

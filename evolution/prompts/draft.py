@@ -54,16 +54,29 @@ confirmed a diagnosis; you draft the edit that carries it out. A reviewer reads 
 evaluation measures it.
 
 The format
-- skills/<name>/SKILL.md: YAML front matter (`name` equal to the folder, `description` of at most 1024 \
-characters that says when to use it, in viewers' words; `metadata: {{kind: reply}}` or `strategy`), then \
-a Markdown body: steps that name tools, what to state by field name, and cautions.
+- skills/<name>/SKILL.md (for skills, any folder that `skill_folders` of harness.yaml lists): YAML front \
+matter (`name` equal to the folder, `description` of at most 1024 characters that says when to use it, \
+in viewers' words; `metadata: {{kind: reply}}` or `strategy`), then a Markdown body: steps that name tools, \
+what to state by field name, and cautions.
 - prompts/*.md: Jinja2 sections of the prompt. Rules are list items of the constraints section; later \
 items are followed more reliably than earlier ones.
-- hooks/*.yaml: `name`, `event` (input, tool_call, tool_result or reply), `check` ({{kind: forbid, \
-patterns: [regex]}}, {{kind: max_length, characters: n}}, {{kind: requires_skill, ...}}, {{kind: \
-cites_evidence}} or {{cel: expression}}), `on_fail` ({{action: retry, message: ...}}, `warn`, `rewrite` \
-with `reply` or `substitute`, or `block` with `reply`).
-- tools/*.yaml: function schema, `returns` with a label per field, `source`.
+- hooks/*.yaml: `name`, `event` (input, tool_call, tool_result or reply), `check`, `on_fail`, and \
+`when` if the check is not always due: CEL as a text, or a check that has to pass. \
+A check is one of: {{cel: expression}} over turn, request, danmaku, prompt, skills_loaded, tool_calls, \
+tool, result and reply; {{regex: pattern}}, which must be found in the text, and {{kind: forbid, patterns: \
+[regex]}}, none of which may be; {{kind: max_length, characters: n}}; {{schema: ...}}, a JSON Schema of the \
+tool call's arguments, the result or the reply; {{kind: valid_json}}; {{kind: requires_skill, skills: \
+[name]}} or {{kind: requires_skill, skill_kind: reply}}; and at event reply only {{kind: cites_evidence}}, \
+that every number stands in a tool result, the request or the prompt, and {{kind: no_promise, phrases: \
+[text], allow: [text]}}, that nothing is promised which no tool result and no line of the prompt says word \
+for word (it knows the common phrases; `phrases` adds some, `allow` takes some out). \
+`on_fail` is {{action: retry, message: ...}}, in which {{detail}} is what the check found, or `warn`, or \
+`block` with `reply`, or at event reply `rewrite` with `reply` or `substitute` (a list of `pattern` and \
+`replacement`); at event input only `block` and `warn`.
+- tools/*.yaml: `name`, `description`, `parameters` and `result_schema` as JSON Schema, `returns` with a \
+label per field, `source`. Leave the `source` of a tool as it is: which hosts, commands and secrets it may \
+use is the operator's to say. A new tool has {{kind: fixture, select: JMESPath}} over context, arguments and \
+request.
 
 How to work
 1. Carry out the diagnosis and nothing else: the smallest edit that mends the kind of failure, worded \

@@ -1,13 +1,22 @@
 """Proposals: the list, and what a reviewer needs beside the diff."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
+from evolution.loop.repositories import open_repository
+from evolution.loop.steps import StepConflict, find_conflict
 from evolution.models import CaseResult, DatasetCase, FailureCase, Harness, Proposal
 from evolution.states import ProposalState
+from harness_repo.git.errors import HarnessRepoError
+from harness_repo.git.repository import MAIN
 
+# A step can take it, now or once it is confirmed.
+OPEN = (ProposalState.DRAFTED, ProposalState.CONFIRMED)
+# A merge check takes some milliseconds.
+MOST_CHECKED = 30
 LIVE = (
     ProposalState.DRAFTED,
     ProposalState.DRAFTING,
@@ -33,7 +42,9 @@ class NamedCase:
 
 def list_proposals(harness: Harness, state: str = "live") -> QuerySet[Proposal]:
     """Proposals, those that wait for review first. `state` is one of ProposalState, `live` or `all`."""
-    proposals = Proposal.objects.filter(harness=harness).select_related("diagnosis__cluster", "step")
+    proposals = Proposal.objects.filter(harness=harness).select_related(
+        "harness", "diagnosis__cluster", "step"
+    )
     proposals = proposals.defer("diagnosis__output", "diagnosis__evidence", "diagnosis__cluster__centroid")
     if state == "live":
         proposals = proposals.filter(state__in=LIVE)
@@ -49,6 +60,33 @@ def list_confirmed(harness: Harness) -> list[Proposal]:
     return list(
         proposals.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid").order_by("id")
     )
+
+
+@dataclass(frozen=True)
+class MergeForecast:
+    """Whether a proposal's branch can be merged on what is live now."""
+
+    live: str
+    # None: it can
+    conflict: StepConflict | None
+
+
+def foresee_merge(proposal: Proposal) -> MergeForecast | None:
+    """The forecast of a proposal that a step can still take; None for others, and when git can't be asked."""
+    if proposal.state not in OPEN or not proposal.head_commit:
+        return None
+    try:
+        live = open_repository(proposal.harness).resolve(MAIN)
+        return MergeForecast(live, find_conflict(proposal.harness, [proposal]))
+    except HarnessRepoError:
+        return None
+
+
+def find_conflicting(proposals: Iterable[Proposal]) -> set[int]:
+    """Ids of confirmed proposals that no longer merge with what is live; only the first MOST_CHECKED are looked at."""
+    confirmed = [proposal for proposal in proposals if proposal.state == ProposalState.CONFIRMED]
+    forecasts = {proposal.pk: foresee_merge(proposal) for proposal in confirmed[:MOST_CHECKED]}
+    return {pk for pk, forecast in forecasts.items() if forecast and forecast.conflict}
 
 
 def name_cases(harness: Harness, references: list[Any]) -> list[NamedCase]:

@@ -46,7 +46,9 @@
   document.addEventListener(
     "toggle",
     (event) => {
-      if (event.target.matches?.("details.fold[open]")) event.target.querySelector(".drop textarea, .drop input:not([type=hidden])")?.focus();
+      if (!event.target.matches?.("details.fold[open]")) return;
+      const refused = event.target.querySelector(".drop [aria-invalid=true]");
+      (refused || event.target.querySelector(".drop textarea, .drop input:not([type=hidden])"))?.focus();
     },
     true,
   );

@@ -47,6 +47,17 @@ def test_a_value_of_another_type_names_its_variable(monkeypatch: pytest.MonkeyPa
         env.int("CONN_MAX_AGE", default=60)
 
 
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMPTY", "")
+    assert env.int("EMPTY", default=60) == 60
+    assert env.float("EMPTY", default=1.5) == 1.5
+    assert env.json("EMPTY", default={"a": 1}) == {"a": 1}
+    assert env.list("EMPTY", default=["b"]) == ["b"]
+    assert env.bool("EMPTY", default=True) is True
+    with pytest.raises(ImproperlyConfigured):
+        env.int("EMPTY")
+
+
 def test_var_is_a_folder_or_to_be_made(tmp_path: Path) -> None:
     assert check_var(tmp_path / "new") == tmp_path / "new"
     (tmp_path / "file").touch()

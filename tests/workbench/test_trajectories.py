@@ -1,9 +1,17 @@
+from typing import Any
+
 import pytest
 
-from workbench.trajectories import describe_status, read_turns
+from workbench.trajectories import (
+    count_faults,
+    describe_status,
+    read_loose_calls,
+    read_runner,
+    read_turns,
+)
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "get_stock", "arguments": '{"link_id": 3}'}}
-TRAJECTORY = {
+TRAJECTORY: dict[str, Any] = {
     "messages": [
         {"role": "system", "content": "be kind"},
         {"role": "user", "content": [{"type": "text", "text": "3号还有吗"}]},
@@ -99,3 +107,46 @@ def test_an_end_has_words_and_what_has_none_stays() -> None:
 )
 def test_any_shape_is_survived(trajectory: object) -> None:
     assert isinstance(read_turns(trajectory), list)
+
+
+def test_a_call_that_stands_in_no_message_is_kept_apart() -> None:
+    records = [
+        *TRAJECTORY["tool_calls"],
+        {"turn": 1, "id": "", "name": "get_price", "arguments": {"link_id": 3}, "result": {"price": 89}},
+        {"id": "c1", "name": "again", "error": "timeout: 5 s"},
+    ]
+    loose = read_loose_calls({**TRAJECTORY, "tool_calls": records})
+
+    assert [(call.turn, call.name, call.summary, call.error) for call in loose] == [
+        ("1", "get_price", "link_id=3", ""),
+        ("", "again", "", "timeout: 5 s"),
+    ]
+    assert loose[0].result == '{\n  "price": 89\n}'
+    assert read_loose_calls(TRAJECTORY) == []
+
+
+def test_faults_are_counted_by_kind_and_tool() -> None:
+    calls = [{"name": "a", "fault": kind} for kind in ("timeout", None, "malformed", "timeout")]
+
+    assert count_faults({"tool_calls": calls}) == [("timeout", "a", 2), ("malformed", "a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("runner", "facts", "stderr"),
+    [
+        ({"kind": "command", "exit_code": 1, "stderr": "boom"}, [("exit code", "1")], "boom"),
+        ({"kind": "command", "exit_code": None, "stderr": ""}, [("exit code", "–")], ""),
+        ({"kind": "http", "status": 502}, [("HTTP status", "502")], ""),
+    ],
+)
+def test_the_runners_record_is_read(runner: object, facts: list[tuple[str, str]], stderr: str) -> None:
+    view = read_runner({"runner": runner})
+
+    assert view is not None
+    assert (view.facts, view.stderr) == (facts, stderr)
+
+
+@pytest.mark.parametrize("trajectory", [None, [], {}, {"runner": 3}, {"runner": {}, "tool_calls": [1]}])
+def test_what_has_no_runner_has_no_record(trajectory: object) -> None:
+    assert read_runner(trajectory) is None
+    assert (read_loose_calls(trajectory), count_faults(trajectory)) == ([], [])

@@ -1,6 +1,7 @@
 """What the templates need beyond Django's own tags: icons, state pills, commits, times, figures and safe text."""
 
 import json
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,8 +17,9 @@ from django.utils.translation import get_language_info, gettext
 
 from evolution.actors import Role
 from evolution.loop.reasons import SMALLEST_P, WORDS, explain_reasons
+from evolution.models import Evaluation
 from evolution.states import Split
-from workbench import text_marks, trajectories
+from workbench import rehearsal, text_marks, trajectories
 from workbench.conflict_names import name_conflict
 from workbench.event_names import name_deed, name_kind
 from workbench.flip_names import name_flip
@@ -161,6 +163,9 @@ register.filter("spell", text_marks.spell)
 register.filter("markdown", text_marks.render_markdown)
 register.filter("pretty", trajectories.pretty)
 register.filter("read_turns", trajectories.read_turns)
+register.filter("read_loose_calls", trajectories.read_loose_calls)
+register.filter("read_runner", trajectories.read_runner)
+register.filter("count_faults", trajectories.count_faults)
 register.filter("describe_status", trajectories.describe_status)
 register.filter("kind_name", name_kind)
 register.filter("deed_name", name_deed)
@@ -183,7 +188,19 @@ def rows(value: Any) -> list[Any]:
 @register.filter
 def is_rehearsal(model: str) -> bool:
     """Whether figures come from the rehearsal model, and say nothing about a real one."""
-    return model.startswith("rehearsal")
+    return rehearsal.is_rehearsal(model)
+
+
+@register.inclusion_tag("parts/rehearsed.html")
+def rehearsed(*evaluations: Evaluation | None) -> dict[str, Any]:
+    """The tag of figures that rest on the rehearsal model, with the parts that it played where others did not."""
+    return {"cast": rehearsal.join_casts(evaluation for evaluation in evaluations if evaluation is not None)}
+
+
+@register.inclusion_tag("parts/rehearsed.html")
+def rehearsed_all(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
+    """The same of a list."""
+    return {"cast": rehearsal.join_casts(evaluations)}
 
 
 @register.simple_tag

@@ -5,7 +5,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from evolution.models import Harness
+from evolution.models import Evaluation, Harness
 from evolution.queries import board as board_queries
 from evolution.queries import clusters, evaluations, events, releases
 from evolution.states import HarnessKind
@@ -39,7 +39,9 @@ def board(request: Request, harness: str) -> HttpResponse:
     context = {
         "live": live,
         "series": series,
-        "figure": series_figure(series, live_commit) if series else None,
+        "measured": Evaluation.objects.filter(pk__in=[point.evaluation_id for point in series]),
+        # An axis without a point would say nothing; the table below says why.
+        "figure": series_figure(series, live_commit) if any(map(_has_scores, series)) else None,
         "live_commit": live_commit,
         "live_evaluation": measured,
         "scores": evaluations.score_overall(measured) if measured else None,
@@ -52,6 +54,10 @@ def board(request: Request, harness: str) -> HttpResponse:
         "events": link_events(record, events.recent_events(record)),
     }
     return render_page(request, "board.html", context, record)
+
+
+def _has_scores(point: board_queries.SeriesPoint) -> bool:
+    return point.accuracy is not None or point.effectiveness is not None
 
 
 def _address(harness: Harness, item: board_queries.NextAction | board_queries.Waiting) -> str:

@@ -1,11 +1,17 @@
 """Two evaluations case by case: what was fixed and broken, and one case side by side."""
 
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from evolution.loop.evaluation import describe_faults
 from evolution.models import CaseResult, DatasetCase, Evaluation, Harness
 from evolution.queries import comparison as comparison_queries
 from evolution.queries import evaluations as evaluation_queries
@@ -13,11 +19,25 @@ from workbench.access import Request, get_for, get_harness_for
 from workbench.flip_names import name_counts
 from workbench.parameters import read_number
 from workbench.rendering import render_page
-from workbench.text_marks import mark_words
+from workbench.text_marks import mark_words, reveal
 
 PAGE_SIZE = 100
 # What ?flip= says for all cases; without it they are the flipped ones.
 EVERY = "all"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two results of a case."""
+
+    evaluation: Evaluation
+    result: CaseResult | None
+    # With the words marked that the other side has otherwise.
+    reply: SafeString
+    # The same of a conversation, line by line; empty for a single reply.
+    exchanges: list[dict[str, Any]]
+    # What the evaluation injected into tool calls, as a command line has it.
+    faults: str
 
 
 @require_safe
@@ -92,14 +112,49 @@ def _side_by_side(
     results = both.filter(case__key__in=keys, repeat=repeat)
     by_evaluation = {result.evaluation_id: result for result in results}
     before, after = by_evaluation.get(base.pk), by_evaluation.get(candidate.pk)
-    old, new = mark_words(before.reply if before else "", after.reply if after else "")
     case = (before or after).case if before or after else None  # type: ignore[union-attr]
     return {
         "case": case,
-        "sides": [(base, before, old), (candidate, after, new)],
+        "case_faults": describe_faults(case.faults) if case else "",
+        "sides": _sides(base, candidate, before, after),
         "step": comparison_queries.step_between(base, candidate),
         **_neighbours(request, base, candidate, case_id),
     }
+
+
+def _sides(
+    base: Evaluation, candidate: Evaluation, before: CaseResult | None, after: CaseResult | None
+) -> list[Side]:
+    old, new = mark_words(before.reply if before else "", after.reply if after else "")
+    nothing: dict[str, Any] = {}
+    pairs = zip_longest(_exchanges(before), _exchanges(after), fillvalue=nothing)
+    marked = [_mark_exchange(was, now) for was, now in pairs]
+    return [
+        Side(base, before, old, [was for was, _now in marked if was], describe_faults(base.faults)),
+        Side(candidate, after, new, [now for _was, now in marked if now], describe_faults(candidate.faults)),
+    ]
+
+
+def _exchanges(result: CaseResult | None) -> list[dict[str, Any]]:
+    found = result.trajectory.get("conversation") if result else None
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+def _mark_exchange(was: dict[str, Any], now: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both as HTML, with the words marked that changed from the one to the other."""
+    for name in ("user", "reply"):
+        old, new = was.get(name), now.get(name)
+        if old is not None and new is not None:
+            old, new = mark_words(str(old), str(new))
+        was, now = _replace(was, name, old), _replace(now, name, new)
+    return was, now
+
+
+def _replace(exchange: dict[str, Any], name: str, text: object) -> dict[str, Any]:
+    """The exchange with that text as HTML; nothing stays nothing."""
+    if text is None:
+        return exchange
+    return {**exchange, name: text if isinstance(text, SafeString) else reveal(text)}
 
 
 def _neighbours(request: Request, base: Evaluation, candidate: Evaluation, case_id: int) -> dict[str, object]:

@@ -12,11 +12,13 @@ from evolution.actions import evaluations as evaluation_actions
 from evolution.loop.evaluation import describe_faults
 from evolution.loop.repositories import open_repository
 from evolution.loop.runners import detail_runner
-from evolution.models import CaseResult, Evaluation
+from evolution.models import CaseResult, Evaluation, Harness
 from evolution.queries import evaluations as evaluation_queries
 from evolution.queries import trajectories as trajectory_queries
+from harness_repo.git.errors import HarnessRepoError
+from harness_repo.runtime.faults import KINDS
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.forms import EvaluationForm, first_error
+from workbench.forms import EvaluationForm
 from workbench.parameters import read_number
 from workbench.rendering import refresh_when_done, render_page
 
@@ -28,34 +30,47 @@ EXPORTS = (("openai", "OpenAI"), ("atif", "ATIF"), ("json", "JSON"))
 def evaluation_list(request: Request, harness: str) -> HttpResponse:
     """List evaluations, newest first."""
     record = get_harness_for(request, harness)
+    return _render_list(request, record, EvaluationForm(record))
+
+
+def _render_list(request: Request, record: Harness, form: EvaluationForm) -> HttpResponse:
     context = {
         "evaluations": evaluation_queries.list_evaluations(record)[:200],
         "versions": evaluation_queries.list_dataset_versions(record),
+        "form": form,
+        "fault_kinds": KINDS,
     }
     return render_page(request, "evaluations.html", context, record)
 
 
 @require_POST
 def start(request: Request, harness: str) -> HttpResponse:
-    """Evaluate a version of the harness."""
+    """Evaluate a version of the harness; a refused form keeps what was entered."""
     record = get_harness_for(request, harness)
     form = EvaluationForm(record, request.POST)
-    if not form.is_valid():
-        messages.error(request, first_error(form))
-        return redirect("evaluations", record.name)
-    fields = form.cleaned_data
-    with told(request):
-        evaluation = evaluation_actions.start_evaluation(
-            actor_of(request),
-            record,
-            open_repository(record).resolve(fields["ref"]),
-            fields["dataset_version"],
-            splits=tuple(fields["splits"]),
-            repeats=fields["repeats"],
-            faults=fields["faults"],
-        )
-        return redirect("evaluation", record.name, evaluation.pk)
-    return redirect("evaluations", record.name)
+    if form.is_valid() and (commit := _resolve(record, form)):
+        fields = form.cleaned_data
+        with told(request):
+            evaluation = evaluation_actions.start_evaluation(
+                actor_of(request),
+                record,
+                commit,
+                fields["dataset_version"],
+                splits=tuple(fields["splits"]),
+                repeats=fields["repeats"],
+                faults=fields["faults"],
+            )
+            return redirect("evaluation", record.name, evaluation.pk)
+    return _render_list(request, record, form)
+
+
+def _resolve(record: Harness, form: EvaluationForm) -> str:
+    """The commit of the version that was asked for; else empty, with the error at the field."""
+    try:
+        return open_repository(record).resolve(form.cleaned_data["ref"])
+    except HarnessRepoError as failure:
+        form.add_error("ref", str(failure))
+        return ""
 
 
 def _get(request: Request, harness: str, pk: int) -> Evaluation:
@@ -97,7 +112,13 @@ def _get_result(request: Request, harness: str, pk: int, result: int) -> CaseRes
 def result_page(request: Request, harness: str, pk: int, result: int) -> HttpResponse:
     """Show one result: request, trajectory, reply and the judge's reasons."""
     record = _get_result(request, harness, pk, result)
-    context = {"evaluation": record.evaluation, "result": record, "exports": EXPORTS}
+    context = {
+        "evaluation": record.evaluation,
+        "result": record,
+        "exports": EXPORTS,
+        "faults": describe_faults(record.evaluation.faults),
+        "case_faults": describe_faults(record.case.faults),
+    }
     return render_page(request, "result.html", context, record.evaluation.harness)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -14,9 +15,17 @@ from harness_repo.format.textfile import MAX_FILE_BYTES
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.snapshot import Snapshot
 from workbench.access import Request, get_harness_for
+from workbench.agent_panel import build_panel
+from workbench.parameters import read_number
 from workbench.rendering import render_page
 
+# Seen at once, and unfolded.
+_FIRST_PROBLEMS = 8
 _SHOWN_PROBLEMS = 200
+# Lines of a file on one page.
+_PAGE_LINES = 1000
+# A tree of so many entries is shown unfolded.
+_FEW_ENTRIES = 60
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,15 @@ class Entry:
     kind: str
     # Where a link leads, or the commit of a submodule.
     target: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The entries below one folder of the root; the root's own have the name ""."""
+
+    name: str
+    entries: list[Entry]
+    is_open: bool
 
 
 @require_safe
@@ -47,13 +65,23 @@ def harness_files(request: Request, harness: str) -> HttpResponse:
         return render_page(request, "files.html", context, record)
     read = read_harness(snapshot)
     problems = _in_order(read.problems)
+    entries = _list_entries(snapshot)
+    chosen = _choose(snapshot, entries, request.GET.get("path"))
     context |= {
         "version": read,
+        "agent": build_panel(record, read),
         "problem_count": len(problems),
+        "error_count": sum(problem.is_error for problem in problems),
         "problems": problems[:_SHOWN_PROBLEMS],
-        "entries": _list_entries(snapshot),
+        "first_problems": problems[:_FIRST_PROBLEMS],
+        "more_count": len(problems) - _FIRST_PROBLEMS,
+        "more_problems": problems[_FIRST_PROBLEMS:_SHOWN_PROBLEMS],
+        "entry_count": len(entries),
+        "groups": _group(entries, str(chosen["path"])),
     }
-    return render_page(request, "files.html", context | _choose(snapshot, request.GET.get("path")), record)
+    if "lines" in chosen:
+        chosen |= _cut_page(chosen["lines"], read_number(request.GET.get("line", "")) or 1)
+    return render_page(request, "files.html", context | chosen, record)
 
 
 def _in_order(problems: Sequence[Problem]) -> list[Problem]:
@@ -72,18 +100,51 @@ def _list_entries(snapshot: Snapshot) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.name)
 
 
-def _choose(snapshot: Snapshot, asked: str | None) -> dict[str, object]:
+def _group(entries: Sequence[Entry], path: str) -> list[Group]:
+    """Entries by their first folder, the root's own first; the folder of `path` is open, a small tree's are all."""
+    folders: dict[str, list[Entry]] = {}
+    for entry in entries:
+        folder, slash, _rest = entry.name.partition("/")
+        folders.setdefault(folder if slash else "", []).append(entry)
+    is_small = len(entries) <= _FEW_ENTRIES
+    here = path.partition("/")[0]
+    return [Group(name, found, is_small or name == here) for name, found in sorted(folders.items())]
+
+
+def _choose(snapshot: Snapshot, listed: Sequence[Entry], asked: str | None) -> dict[str, Any]:
     """The file that was asked for; else harness.yaml, or what there is where an agent has none."""
     names = {_showable(path): path for path in snapshot.files}
     path = asked or (CONFIG if CONFIG in names else min(names, default=CONFIG))
-    entries = {entry.name: entry for entry in _list_entries(snapshot)}
-    chosen: dict[str, object] = {"path": path, "entry": entries.get(path)}
+    entries = {entry.name: entry for entry in listed}
+    chosen: dict[str, Any] = {"path": path, "entry": entries.get(path)}
     data = snapshot.files.get(names.get(path, ""))
     if data is None:
         return chosen
     if b"\0" in data or len(data) > MAX_FILE_BYTES:
         return {**chosen, "size": len(data)}
-    return {**chosen, "content": data.decode("utf-8", "replace")}
+    return {**chosen, "lines": _split_lines(data.decode("utf-8", "replace"))}
+
+
+def _cut_page(lines: list[str], wanted: int) -> dict[str, object]:
+    """The page of a long file that the wanted line is on, with the lines that the pages beside it begin with."""
+    start = min(wanted, max(len(lines), 1)) - 1
+    start -= start % _PAGE_LINES
+    end = min(start + _PAGE_LINES, len(lines))
+    return {
+        "lines": list(enumerate(lines[start:end], start + 1)),
+        "line_count": len(lines),
+        "is_cut": end - start < len(lines),
+        "first_line": start + 1,
+        "last_line": end,
+        "previous_line": start + 1 - _PAGE_LINES if start else None,
+        "next_line": end + 1 if end < len(lines) else None,
+    }
+
+
+def _split_lines(text: str) -> list[str]:
+    """The lines as git and our problems count them: other characters that break lines are marked by the page."""
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]
 
 
 def _showable(text: str) -> str:

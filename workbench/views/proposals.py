@@ -28,8 +28,10 @@ def proposal_list(request: Request, harness: str) -> HttpResponse:
     """List proposals, those that wait for review first."""
     record = get_harness_for(request, harness)
     state = request.GET.get("state", "live")
+    proposals = list(proposal_queries.list_proposals(record, state))
     context = {
-        "proposals": proposal_queries.list_proposals(record, state),
+        "proposals": proposals,
+        "conflicting": proposal_queries.find_conflicting(proposals),
         "state": state,
         "states": ProposalState.choices,
     }
@@ -51,8 +53,11 @@ def proposal_page(request: Request, harness: str, pk: int) -> HttpResponse:
         return response
     files, problem = _read_diff(proposal)
     manifest = proposal.manifest
+    forecast = proposal_queries.foresee_merge(proposal)
     context = {
         "proposal": proposal,
+        "forecast": forecast,
+        "conflict": forecast.conflict if forecast else None,
         "job": job,
         "is_running": running,
         "files": files,

@@ -120,10 +120,6 @@ class HarnessView:
             for i in items(lines)
         ]
 
-    def hook_texts(self) -> str:
-        """All hook files as one text."""
-        return "\n".join(text for path, text in self.files.items() if path.startswith("hooks/"))
-
     def skill_at(self, path: str) -> Skill | None:
         """The skill of a SKILL.md path."""
         return next((skill for skill in self.harness.skills.values() if skill.path == path), None)

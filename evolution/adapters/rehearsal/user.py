@@ -1,8 +1,10 @@
 """The rehearsal user: plays the user of a conversation, from the goal and stop rule that its prompt shows.
 
-1. The goal's parts are its sentences and what semicolons divide; they are brought up one after the other, in order.
-   A first line that the case gives the user counts as the first part.
-2. A part that tells what to do (learn, ask, 问清楚, 想知道) is said as a question, any other one as it stands.
+1. The goal's parts are its sentences and what semicolons divide, divided again where a further task begins: at 再问,
+   然后, 接着 or 最后 after a comma, and at "and then", "and also", or "then" after a comma or before a verb. They are
+   brought up one after the other, in order. A first line that the case gives the user counts as the first part.
+2. A part that tells what to do (learn, ask whether, 问清, 问一下, 想知道) is said as a question without those words,
+   any other one as it stands.
 3. It leaves once the agent has replied to the last part; sooner when a reply refuses, puts it off (核实, 稍后), or
    says a phrase that the stop rule quotes.
 4. It thanks for an answer, and is curt otherwise; in the language of the goal.
@@ -19,14 +21,22 @@ from evolution.adapters.rehearsal.rules import QUOTED
 from evolution.adapters.rehearsal.text import is_chinese
 from harness_repo.runtime.chat import ChatRequest
 
-_PART_END = re.compile(r"[;；。！!？?\n]+|\.(?=\s|$)")
-_TASK_ZH = re.compile(
-    r"^(?:先|再|然后|最后|还)?(?:想)?(?:问清楚|弄清楚|打听|了解|知道|确认|问问|问一下|问)(?:一下)?"
-)
-_TASK_EN = re.compile(
-    r"^(?:first |then |finally |also )?(?:wants? )?(?:to )?(?:learn|find out|ask(?: about| for)?|get to know|know)\s+",
+_ASK_EN = r"(?:learn|find out|ask(?: about| for)?|get to know|know)\s+"
+_PART_END = re.compile(
+    r"[;；。！!？?\n]+|\.(?=\s|$)"
+    # A further task; the words that begin it stay with the part, and are no part of what is said.
+    r"|[，,、]\s*(?=再(?:问|打听|了解|确认)|(?:然后|接着|最后)(?!呢))|(?=(?:然后|接着)再?问)"
+    rf"|,\s+(?=then\s)|,?\s+(?=and (?:then|also)\s)|(?<!and)\s+(?=then {_ASK_EN})",
     re.IGNORECASE,
 )
+_LEAD_ZH = re.compile(r"^(?:首先|然后|接着|最后)(?!呢)[，,]?")
+_LEAD_EN = re.compile(r"^(?:first|(?:and )?then|and also|finally|also)\s+", re.IGNORECASE)
+_TASK_ZH = re.compile(
+    r"^先?(?:再|还)?(?:想要?|要)?(?:问清楚?|弄清楚?|搞清楚?|打听|了解|知道|确认|问问|问一?下|问)(?:一下)?"
+)
+_TASK_EN = re.compile(rf"^(?:wants? )?(?:to )?{_ASK_EN}", re.IGNORECASE)
+# What is asked, where a further part does not repeat the verb: "then whether it is in stock".
+_ASKED_EN = re.compile(r"^(?=(?:whether|if|how|what|when|where|which|who|why|the)\b)", re.IGNORECASE)
 _REFUSED = re.compile(
     r"核实|稍后|不能透露|无法|没法|不清楚|不支持"
     r"|\b(?:can't|cannot|can not|unable to|not able to|let me check|will check|don't know|do not know)\b",
@@ -73,10 +83,11 @@ def _element(text: str, name: str) -> str:
 
 
 def _as_question(part: str, *, chinese: bool) -> str:
-    task = (_TASK_ZH if chinese else _TASK_EN).match(part)
-    rest = part[task.end() :].strip(" ，,：:") if task else ""
+    plain = (_LEAD_ZH if chinese else _LEAD_EN).sub("", part).strip()
+    task = _TASK_ZH.match(plain) if chinese else _TASK_EN.match(plain) or _ASKED_EN.match(plain)
+    rest = plain[task.end() :].strip(" ，,：:") if task else ""
     if not rest:
-        return part
+        return plain or part
     return f"请问{rest}？" if chinese else f"Could you tell me {rest}?"
 
 

@@ -94,7 +94,7 @@ def test_no_action_stores_or_stumbles_over_a_nul(world: World, operator: Client)
     for action, address in list_actions(world).items():
         if action not in {"case_reopen", "clusters_start", "cluster_diagnose", "diagnosis_draft"}:
             fields = {**dict.fromkeys(names, "a\0"), "decision": "revise"}
-            assert operator.post(address, fields).status_code == 302, action
+            assert operator.post(address, fields).status_code in {200, 302}, action
 
     texts = Event.objects.order_by("id")[before:].values_list("verb", "reason")
     assert [verb for verb, reason in texts if "a" in reason] == []

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from evolution.loop.repositories import open_repository
-from evolution.models import Evaluation
+from evolution.models import CaseResult, Evaluation
 from tests.workbench.views.conftest import World
 
 
@@ -110,3 +110,11 @@ def test_no_page_runs_a_script_of_its_own(world: World, viewer: Client) -> None:
     inline = page.count("<script") - page.count("<script src=") - page.count('type="application/json"')
     assert inline == 0
     assert "onclick" not in page
+
+
+def test_a_series_without_scores_is_a_table_and_no_empty_axis(world: World, viewer: Client) -> None:
+    CaseResult.objects.update(accuracy=None, effectiveness=None, error_kind="policy_error")
+    answer = viewer.get(world.url())
+
+    assert answer.context["figure"] is None
+    assert "No version has enough scores" in answer.content.decode()

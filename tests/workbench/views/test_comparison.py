@@ -1,7 +1,7 @@
 import pytest
 from django.test import Client
 
-from evolution.models import CaseResult
+from evolution.models import CaseResult, DatasetCase, Evaluation
 from tests.workbench.views.conftest import World
 
 
@@ -82,3 +82,28 @@ def test_a_choice_of_one_or_none_is_said_to_be_none(world: World, viewer: Client
     chosen = [pk for _name, _label, pk in answer.context["pickers"]]
     assert "Choose two different evaluations" in answer.content.decode()
     assert len(set(chosen)) == 2
+
+
+def test_conversations_and_faults_stand_side_by_side(world: World, viewer: Client) -> None:
+    before, after = CaseResult.objects.filter(case__key="q5").order_by("evaluation_id")
+    DatasetCase.objects.filter(pk=before.case_id).update(
+        request={"user": {"persona": "brisk <b>", "goal": "learn the price", "turns": 4}},
+        faults=[{"kind": "malformed", "tool": "price"}],
+    )
+    said = {"user": "How much <i>?", "status": "ok"}
+    call = {"turn": 1, "id": "", "name": "price", "error": "timeout: 5 s", "fault": "timeout"}
+    for result, reply in ((before, "It is 89 yuan"), (after, "It is 79 yuan")):
+        trajectory = {"status": "ok", "conversation": [{**said, "reply": reply}], "tool_calls": [call, call]}
+        CaseResult.objects.filter(pk=result.pk).update(trajectory=trajectory)
+    Evaluation.objects.filter(pk=after.evaluation_id).update(
+        faults=[{"kind": "timeout", "tool": "*", "rate": 0.5}]
+    )
+
+    page = viewer.get(address(world, f"&case={before.case_id}")).content.decode()
+
+    for shown in (
+        "brisk &lt;b&gt;", "learn the price", "malformed:price:1", "timeout:*:0.5", "timeout · price × 2",
+        "It is <del>89</del> yuan", "It is <ins>79</ins> yuan",
+    ):  # fmt: skip
+        assert shown in page
+    assert page.count("How much &lt;i&gt;?") == 2

@@ -40,3 +40,26 @@ def test_a_step_that_no_longer_fits_to_what_is_live_says_where(world: World, dev
     answer = developer.get(world.url("steps/1/"))
     assert answer.context["conflict"].files[0].hunks[0].ours == "knows: something else\n"
     assert 'id="conflicts"' in answer.content.decode()
+
+
+def test_a_confirmed_proposal_says_whether_it_still_merges(world: World, developer: Client) -> None:
+    fits = make_proposal(world.harness, b"hi\n", path="prompts/more.md")
+    clashes = make_proposal(world.harness, b"knows: <one>\n")
+    repository = open_repository(world.harness)
+    main = repository.resolve("main")
+    edits = {"prompts/role.md": b"knows: something else\n"}
+    repository.commit("main", edits, parent=main, author=author_of(DEV), message="m")
+
+    pages = [developer.get(world.url(f"proposals/{p.pk}/")) for p in (fits, clashes)]
+    listed = developer.get(world.url("proposals/"))
+
+    assert "merges with the live version" in pages[0].content.decode()
+    assert "which has moved on since the draft" in pages[0].content.decode()
+    assert pages[1].context["conflict"].files[0].hunks[0].ours == "knows: something else\n"
+    assert "knows: &lt;one&gt;" in pages[1].content.decode()
+    assert listed.context["conflicting"] == {clashes.pk}
+
+
+def test_a_proposal_that_no_step_can_take_is_not_checked(world: World, developer: Client) -> None:
+    taken = world.step.proposals.get()
+    assert developer.get(world.url(f"proposals/{taken.pk}/")).context["forecast"] is None

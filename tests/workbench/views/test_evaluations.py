@@ -1,7 +1,9 @@
+import re
+
 import pytest
 from django.test import Client
 
-from evolution.models import CaseResult, Evaluation, FailureCase
+from evolution.models import CaseResult, Evaluation, FailureCase, Harness
 from tests.workbench.views.conftest import World
 
 
@@ -213,3 +215,84 @@ def test_an_evaluation_is_started_under_faults(
         ("malformed", "*", 1),
     ]
     assert "kind is one of timeout" in refused.content.decode()
+
+
+def test_a_refused_form_says_what_is_wrong_and_keeps_what_was_entered(
+    world: World, developer: Client, evaluation: Evaluation
+) -> None:
+    form = {
+        "ref": "nowhere",
+        "dataset_version": evaluation.dataset_version_id,
+        "splits": ["guard"],
+        "repeats": 3,
+    }
+
+    answers = [
+        developer.post(world.url("evaluations/start/"), {**form, **more}).content.decode()
+        for more in ({"faults": "timeout:<b>:2"}, {"faults": ""}, {"repeats": 99})
+    ]
+
+    assert 'value="timeout:&lt;b&gt;:2"' in answers[0]
+    assert 'id="faults-error"' in answers[0]
+    for page, field in zip(answers, ("faults", "ref", "repeats"), strict=True):
+        assert f'id="{field}-error"' in page
+        assert 'name="ref" value="nowhere"' in page
+        assert 'value="guard" checked' in page
+        assert 'value="dev" checked' not in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"model": "m", "judge_model": "j"}, ""),
+        ({"model": "rehearsal-policy", "judge_model": "rehearsal-judge"}, "rehearsal model"),
+        ({"model": "m", "judge_model": "rehearsal-judge"}, "rehearsal model: judge"),
+        (
+            {"model": "m", "judge_model": "j", "user_model": "rehearsal-user"},
+            "rehearsal model: simulated user",
+        ),
+    ],
+)
+def test_every_page_of_figures_says_what_was_rehearsed(
+    world: World, viewer: Client, result: CaseResult, fields: dict[str, str], shown: str
+) -> None:
+    step = world.step
+    base = f"evaluations/{step.base_evaluation_id}/"
+    Evaluation.objects.filter(pk__in=[step.base_evaluation_id, step.candidate_evaluation_id]).update(**fields)
+    pair = f"comparison/?base={step.base_evaluation_id}&candidate={step.candidate_evaluation_id}"
+    pages = [
+        "evaluations/", base, f"{base}results/{result.pk}/", pair, f"{pair}&case={result.case_id}",
+        f"steps/{step.number}/", "steps/", "",
+    ]  # fmt: skip
+
+    for page in pages:
+        # Without the sidebar, which tells of the model in use.
+        text = viewer.get(world.url(page)).content.decode().partition('<main class="content"')[2]
+        tags = re.findall(r'<span class="badge-rehearsal"[^>]*>([^<]*)</span>', text)
+        # The board's head tells of the model in use, too.
+        assert set(tags[page == "" :]) == ({shown} if shown else set()), page
+
+
+def test_another_agents_calls_and_runner_are_shown(world: World, viewer: Client, result: CaseResult) -> None:
+    told = {
+        "status": "runner_error", "reply": None, "messages": [], "error": "exit code 3",
+        "tool_calls": [{"turn": 1, "id": "", "name": "get_<i>", "arguments": {"link_id": 3}}],
+        "runner": {"kind": "command", "exit_code": 3, "stderr": "boom <b>"},
+    }  # fmt: skip
+    CaseResult.objects.filter(pk=result.pk).update(trajectory=told)
+    page = viewer.get(world.url(f"evaluations/{result.evaluation_id}/results/{result.pk}/")).content.decode()
+
+    for shown in ("get_&lt;i&gt;(link_id=3)", "exit code", "boom &lt;b&gt;", "The agent gave no messages"):
+        assert shown in page
+
+
+def test_the_sidebar_names_the_agent_in_use(world: World, viewer: Client) -> None:
+    assert "Model in use" in viewer.get(world.url()).content.decode()
+    runner = {"kind": "http", "url": "https://agent.example.org/run"}
+    Harness.objects.filter(pk=world.harness.pk).update(runner=runner)
+
+    page = viewer.get(world.url()).content.decode()
+
+    assert "Agent in use" in page
+    assert "https://agent.example.org/run" in page
+    assert "rehearsal model: judge" in page

@@ -8,7 +8,7 @@ from evolution.actions.harnesses import import_harness
 from evolution.loop.authors import author_of
 from evolution.loop.repositories import open_repository
 from evolution.models import Harness
-from tests.evolution.measured import DEV
+from tests.evolution.measured import DEV, make_proposal
 from tests.harness_repo import messes
 from tests.workbench.views.conftest import World
 
@@ -34,6 +34,7 @@ def test_a_version_that_is_none_is_an_error_message(world: World, viewer: Client
     for ref in ("nowhere", "--help", "../x"):
         answer = viewer.get(world.url("files/"), {"ref": ref})
         assert [message.level_tag for message in answer.context["messages"]] == ["error"]
+        assert "To the live version" in answer.content.decode()
 
 
 @pytest.fixture
@@ -69,3 +70,53 @@ def test_whatever_stands_in_a_repository_is_told(
 ) -> None:
     text = viewer.get("/h/theirs/files/", {"path": path}).content.decode()
     assert said in text.replace("\xa0", " ")
+
+
+def test_a_long_file_is_shown_in_parts(world: World, viewer: Client) -> None:
+    lines = "".join(f"line {number} of it\n" for number in range(1, 2_501)).encode()
+    proposal = make_proposal(world.harness, lines, path="prompts/long.md")
+    address = world.url(f"files/?ref={proposal.head_commit}&path=prompts/long.md")
+
+    first, middle = viewer.get(address), viewer.get(f"{address}&line=1700")
+
+    assert [number for number, _line in middle.context["lines"]] == list(range(1001, 2001))
+    assert (first.context["previous_line"], first.context["next_line"]) == (None, 1001)
+    assert (middle.context["previous_line"], middle.context["next_line"]) == (1, 2001)
+    assert viewer.get(f"{address}&line={'9' * 18}").context["last_line"] == 2500
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [(b"", []), (b"a", ["a"]), (b"a\r\nb\n", ["a", "b"]), (b"a\n\n", ["a", ""]),
+     ("a\u2028b\x0cc\n".encode(), ["a\u2028b\x0cc"])],
+)  # fmt: skip
+def test_lines_are_counted_as_git_counts_them(
+    world: World, viewer: Client, data: bytes, lines: list[str]
+) -> None:
+    proposal = make_proposal(world.harness, data, path="prompts/odd.md")
+    answer = viewer.get(world.url(f"files/?ref={proposal.head_commit}&path=prompts/odd.md"))
+
+    assert [line for _number, line in answer.context["lines"]] == lines
+
+
+def test_a_large_tree_is_folded_but_for_the_folder_one_is_in(world: World, viewer: Client) -> None:
+    repository = open_repository(world.harness)
+    edits = {f"skills/s{n}/SKILL.md": b"x" for n in range(100)}
+    main = repository.resolve("main")
+    commit = repository.commit("many", edits, parent=main, author=author_of(DEV), message="m")
+    answer = viewer.get(world.url(f"files/?ref={commit}&path=prompts/role.md"))
+
+    assert {group.name: group.is_open for group in answer.context["groups"]} == {
+        "": False, "prompts": True, "skills": False,
+    }  # fmt: skip
+    # One for each, or more: seen at once are a few.
+    assert answer.context["problem_count"] >= 100
+    assert answer.content.decode().count("&amp;path=skills/s99/SKILL.md") >= 2
+    assert len(answer.context["first_problems"]) == 8
+
+
+def test_the_agent_is_named_and_how_to_change_it(world: World, viewer: Client) -> None:
+    page = viewer.get(world.url("files/")).content.decode()
+
+    assert "the workbench&#x27;s runtime" in page or "the workbench's runtime" in page
+    assert "manage.py set_runner shop --command" in page
