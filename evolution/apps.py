@@ -5,6 +5,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
 
 
 class EvolutionConfig(AppConfig):
@@ -14,8 +15,9 @@ class EvolutionConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Have the endpoints checked before a server or a command starts."""
+        """Have the settings checked before a server or a command starts."""
         checks.register(check_endpoints)
+        checks.register(check_tool_grants)
 
 
 def check_endpoints(**_: Any) -> list[checks.CheckMessage]:
@@ -30,4 +32,18 @@ def check_endpoints(**_: Any) -> list[checks.CheckMessage]:
         configured_endpoints()
     except LoopError as failure:
         return [checks.Error(str(failure), id="evolution.E001")]
+    return []
+
+
+def check_tool_grants(**_: Any) -> list[checks.CheckMessage]:
+    """An error when one of the TOOL_* settings is given and can't be used."""
+    if not (settings.TOOL_HOSTS or settings.TOOL_COMMANDS or settings.TOOL_SECRETS):
+        return []
+    # As above: it imports the client of the tools.
+    from evolution.adapters.tool_access import build_tool_access  # noqa: PLC0415
+
+    try:
+        build_tool_access()
+    except ImproperlyConfigured as failure:
+        return [checks.Error(str(failure), id="evolution.E002")]
     return []

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from evolution.adapters.chat import Role, configured_endpoints, model_name
 from evolution.adapters.remotes import read_remote
@@ -61,7 +62,7 @@ def _runner_commands(harness: Harness) -> list[str]:
 
 def _runner_facts(runner: Mapping[str, Any]) -> Facts:
     """The limits that an operator set, and the names of what is passed on: never a value."""
-    facts = [(_("time of a run"), _("%(n)g seconds at most") % {"n": runner["seconds"]})]
+    facts = [(_("time of a run"), _say_seconds(runner["seconds"]))]
     if runner.get("memory_mb"):
         facts.append((_("memory"), _("%(n)d MB for each process") % {"n": runner["memory_mb"]}))
     if runner.get("environment"):
@@ -71,12 +72,18 @@ def _runner_facts(runner: Mapping[str, Any]) -> Facts:
     return facts
 
 
+def _say_seconds(seconds: float) -> str:
+    return ngettext("%(n)g second at most", "%(n)g seconds at most", 1 if seconds == 1 else 2) % {
+        "n": seconds
+    }
+
+
 def _limit_facts(limits: Limits) -> Facts:
     facts = [
         (_("turns"), str(limits.turns)),
         (_("tool calls"), str(limits.tool_calls)),
         (_("hook retries"), str(limits.hook_retries)),
-        (_("time of a run"), _("%(n)g seconds at most") % {"n": limits.seconds}),
+        (_("time of a run"), _say_seconds(limits.seconds)),
     ]
     return facts if limits.tokens is None else [*facts, (_("tokens"), str(limits.tokens))]
 

@@ -10,6 +10,7 @@ from evolution.errors import LoopError
 from evolution.models import DatasetVersion, Harness
 from evolution.queries.cases import UNCLUSTERED, CaseFilter
 from evolution.queries.evaluations import list_dataset_versions
+from evolution.queries.results import OUTCOMES, ResultFilter
 from evolution.states import CaseState, Split
 from harness_repo.runtime.faults import Fault, parse_fault
 
@@ -33,6 +34,20 @@ class CaseFilterForm(forms.Form):
         if "state" not in self.data:
             fields["state"] = CaseState.OPEN
         return CaseFilter(**fields)
+
+
+class ResultFilterForm(forms.Form):
+    """The filters of an evaluation's results; what makes no sense is left out."""
+
+    outcome = forms.ChoiceField(choices=[(name, name) for name in OUTCOMES], required=False)
+    category = forms.CharField(required=False, max_length=64)
+    status = forms.CharField(required=False, max_length=64)
+    text = forms.CharField(required=False, max_length=200)
+
+    def wanted(self) -> ResultFilter:
+        """The filter that the query asks for; all results without one."""
+        self.full_clean()
+        return ResultFilter(**{name: self.cleaned_data.get(name, "") for name in self.fields})
 
 
 class ImportForm(forms.Form):

@@ -45,7 +45,7 @@ def render_page(
         "model_in_use": model,
         "cast_in_use": _cast_in_use(harness, model),
     }
-    part = _wanted_part(request)
+    part = wanted_part(request)
     if not part:
         around["harnesses"] = list(Harness.objects.order_by("kind", "name"))
     return render(request, f"{template}#{part}" if part else template, around | context)
@@ -53,7 +53,7 @@ def render_page(
 
 def refresh_when_done(request: HttpRequest, *, running: bool) -> HttpResponse | None:
     """Answer a progress poll after the end of the work by having the browser load the whole page again."""
-    if _wanted_part(request) == "progress" and not running:
+    if wanted_part(request) == "progress" and not running:
         return HttpResponseClientRefresh()
     return None
 
@@ -67,9 +67,10 @@ def answer_watch(request: HttpRequest, stamp: str) -> HttpResponse | None:
     return answer if request.GET.get("seen", "") == stamp else trigger_client_event(answer, "stale")
 
 
-def _wanted_part(request: HttpRequest) -> str:
+def wanted_part(request: HttpRequest) -> str:
+    """The id of the element that htmx will replace with this answer; empty for a whole page."""
     htmx = getattr(request, "htmx", None)
     if not htmx or htmx.boosted or htmx.history_restore_request:
         return ""
     # Only the names that our pages use: the header is the browser's to write.
-    return htmx.target if htmx.target in {"progress", "results"} else ""
+    return htmx.target if htmx.target in {"progress", "results", "chosen"} else ""

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
+
+from evolution.queries.results import NO_RUN
 
 # How a run can end, in words; what is not here is shown as it stands.
 STATUSES: dict[str, Promise] = {
@@ -14,6 +16,7 @@ STATUSES: dict[str, Promise] = {
     "tool_call_limit": gettext_lazy("tool calls used up"),
     "time_limit": gettext_lazy("time used up"),
     "token_limit": gettext_lazy("tokens used up"),
+    "agent_error": gettext_lazy("the agent said that it failed"),
     "hook_limit": gettext_lazy("a hook still refused the reply"),
     "blocked": gettext_lazy("blocked by a hook"),
     "model_error": gettext_lazy("the model failed"),
@@ -255,3 +258,9 @@ def pretty(value: Any) -> str:
 def describe_status(status: Any) -> str:
     """How a run ended, in words."""
     return str(STATUSES.get(str(status), status))
+
+
+def describe_end(status: str) -> str:
+    """The same for counting runs: also those that ended by themselves, and where there was none."""
+    own = {"ok": gettext("ended by itself"), NO_RUN: gettext("no run")}
+    return own.get(status) or describe_status(status)

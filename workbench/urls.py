@@ -18,6 +18,7 @@ from workbench.views import (
     files,
     proposals,
     releases,
+    results,
     sign_in,
     steps,
 )
@@ -73,10 +74,10 @@ evaluation_urls: Routes = [
     path("<int:pk>/cancel/", evaluations.cancel, name="evaluation_cancel"),
     path("<int:pk>/resume/", evaluations.resume, name="evaluation_resume"),
     path("<int:pk>/take-failures/", evaluations.take_failures, name="evaluation_take_failures"),
-    path("<int:pk>/results/<int:result>/", evaluations.result_page, name="result"),
+    path("<int:pk>/results/<int:result>/", results.result_page, name="result"),
     path(
         "<int:pk>/results/<int:result>/trajectory/<slug:format_name>/",
-        evaluations.result_trajectory,
+        results.result_trajectory,
         name="result_trajectory",
     ),
 ]

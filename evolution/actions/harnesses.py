@@ -30,12 +30,15 @@ def create_harness(  # noqa: PLR0917  title and judge are passed by name everywh
     files: Mapping[str, bytes],
     title: str = "",
     judge: Harness | None = None,
+    *,
+    as_it_is: bool = False,
 ) -> Harness:
     """Create a harness whose first version has these files.
 
-    Problems in the files are kept with them; only a harness without a readable harness.yaml is refused.
+    Problems in the files are kept with them; files without a harness.yaml are refused, unless they are to be taken as
+    they are, for a runner of their own.
     """
-    if CONFIG not in files:
+    if CONFIG not in files and not as_it_is:
         raise BrokenInput(_("there is no harness.yaml"))
 
     def make(path: Path) -> HarnessRepository:

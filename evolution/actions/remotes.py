@@ -28,9 +28,11 @@ def fetch_harness(actor: Actor, harness: Harness) -> FetchResult:
 
 
 def push_harness(actor: Actor, harness: Harness, refs: Sequence[str] = ()) -> list[str]:
-    """Put branches and tags on the remote, by default main and the tags of all releases. Returns their names.
+    """Put branches and tags on the remote, by default main and the tags of all releases.
 
-    LoopError when the remote has other work there, or cannot be reached; then nothing is pushed.
+    Each is a name, or `NAME:NAME_THERE`; main goes to the branch that HARNESS_REMOTES names. Returns them, with the
+    name there where it differs. LoopError when the remote has other work there, or can't be reached; then nothing is
+    pushed.
     """
     actor.require(Role.OPERATOR)
     remote = read_remote(harness)
@@ -38,14 +40,27 @@ def push_harness(actor: Actor, harness: Harness, refs: Sequence[str] = ()) -> li
     names = list(refs) or [MAIN, *tags]
     with explain_git_errors():
         try:
-            push_remote(open_repository(harness), remote, names)
+            pushed = push_remote(open_repository(harness), remote, names)
         except StaleBase as failure:
-            raise LoopError(_("%(remote)s has moved on; fetch first") % {"remote": remote.name}) from failure
-    record(actor, "harness.pushed", harness, remote=remote.name, refs=names)
-    return names
+            text = _(
+                "%(remote)s has other work there, so nothing was pushed. Take it first (sync_harness %(harness)s "
+                "--advance). If main has moved on as well, push it under another name (sync_harness %(harness)s "
+                "--push main:workbench), merge that branch in the team's repository, then advance"
+            )
+            raise LoopError(text % {"remote": remote.name, "harness": harness.name}) from failure
+    record(actor, "harness.pushed", harness, remote=remote.name, refs=pushed)
+    return pushed
 
 
 def advance_harness(actor: Actor, harness: Harness) -> Release | None:
-    """Make what was fetched of the remote's main live, as a release; None when it is live already."""
+    """Make what was fetched of the remote's branch live, as a release; None when it is live already."""
     actor.require(Role.OPERATOR)
     return promotion.take_remote(actor, harness, read_remote(harness))
+
+
+def pack_harness(actor: Actor, harness: Harness) -> None:
+    """Pack the harness's repository, and remove what nothing has led to for long. LoopError when that fails."""
+    actor.require(Role.OPERATOR)
+    with explain_git_errors():
+        open_repository(harness).collect_garbage()
+    record(actor, "harness.packed", harness)

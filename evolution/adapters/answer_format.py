@@ -4,9 +4,12 @@ A schema in the request; without that, any JSON object and the schema in the pro
 What comes back is validated by whoever asked, on each of these steps.
 """
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
@@ -18,6 +21,15 @@ _OTHER_REASON = re.compile(
     r"context.{0,8}length|too long|(?:maximum|max|too many).{0,20}tokens|content.?(?:filter|policy)|safety",
     re.IGNORECASE,
 )
+# A 400 that says what it does not take.
+_FORMAT_REASON = re.compile(
+    r"response.?format|json.?(?:schema|object|mode)|structured.?output|guided|grammar|xgrammar|outlines",
+    re.IGNORECASE,
+)
+# Refusals that do not say so, in a row, each of which went well without the format.
+ENOUGH_REFUSALS = 2
+# Seconds after which a better format is tried again: servers are updated.
+REMEMBERED = 3600.0
 INSTRUCTIONS = (
     "Answer with one JSON object only: no other text, and no code fence around it. "
     "It has to be valid against this JSON Schema:\n"
@@ -32,23 +44,49 @@ class AnswerFormat(IntEnum):
     INSTRUCTIONS = 2
 
 
-class FormatMemory:
-    """Which format an endpoint takes, for each model and schema, once it has refused a better one."""
+@dataclass
+class _Learnt:
+    """What is known of one model and schema."""
 
-    def __init__(self) -> None:
-        self._taken: dict[tuple[str, str], AnswerFormat] = {}
+    first: AnswerFormat = AnswerFormat.SCHEMA
+    until: float = 0.0
+    refusals: int = 0
+
+
+class FormatMemory:
+    """Which format an endpoint takes, for each model and schema, once it has refused a better one.
+
+    One refusal may be about anything: it counts at once when it names the format, and otherwise when the next one is
+    the same. What was learnt is forgotten after a while.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._learnt: dict[tuple[str, str], _Learnt] = {}
 
     def formats(self, request: ChatRequest) -> Iterator[AnswerFormat]:
         """The formats worth trying for a request, the best first; the first one says nothing without a schema."""
         if request.response_schema is None:
             return iter([AnswerFormat.SCHEMA])
-        first = self._taken.get(_key(request), AnswerFormat.SCHEMA)
+        learnt = self._learnt.get(_key(request), _Learnt())
+        first = learnt.first if learnt.until > self._clock() else AnswerFormat.SCHEMA
         return (one for one in AnswerFormat if one >= first)
 
-    def keep(self, request: ChatRequest, taken: AnswerFormat) -> None:
-        """Remember what worked, for the same model and schema."""
-        if taken is not AnswerFormat.SCHEMA:
-            self._taken[_key(request)] = taken
+    def keep(self, request: ChatRequest, taken: AnswerFormat, refusals: Sequence[ChatError] = ()) -> None:
+        """Remember what worked, for the same model and schema, and what was refused in better formats before it."""
+        if request.response_schema is None:
+            return
+        if not refusals:
+            # What was asked first went well; only what has been learnt already stays.
+            learnt = self._learnt.get(_key(request))
+            if learnt is not None:
+                learnt.refusals = 0
+            return
+        learnt = self._learnt.setdefault(_key(request), _Learnt())
+        learnt.refusals += 1
+        is_told = any(_FORMAT_REASON.search(str(refusal)) for refusal in refusals)
+        if is_told or learnt.refusals >= ENOUGH_REFUSALS:
+            learnt.first, learnt.until, learnt.refusals = taken, self._clock() + REMEMBERED, 0
 
 
 def is_about_the_format(failure: ChatError) -> bool:
@@ -80,4 +118,5 @@ def _instruct(messages: list[Message], text: str) -> list[Message]:
 
 
 def _key(request: ChatRequest) -> tuple[str, str]:
-    return request.model, str((request.response_schema or {}).get("name"))
+    schema = json.dumps(request.response_schema, sort_keys=True, default=str)
+    return request.model, hashlib.sha256(schema.encode()).hexdigest()

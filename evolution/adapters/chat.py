@@ -44,43 +44,26 @@ class _Known:
 _known: dict[tuple[str, str], _Known] = {}
 
 
-@dataclass(frozen=True)
-class EndpointState:
-    """A model at an endpoint, as this process sees it now."""
-
-    label: str
-    # empty: not asked for any yet
-    model: str
-    # empty: every role
-    roles: tuple[str, ...]
-    # serving, paused, isolated or trial
-    state: str
-    # seconds until calls go there again
-    seconds_left: float
-    # at the endpoint, for all its models
-    in_flight: int
-    # 0: no limit
-    concurrency: int
-    # calls that ended within the window, and the share of them that failed, 0-1
-    calls: int
-    error_rate: float
-    last_error: str
-
-
-def build_model(role: str) -> NamedModel:
+def build_model(role: str, recorded: str = "") -> NamedModel:
     """Return the model that serves a role, and its name; the rehearsal model when no endpoint is configured.
 
-    Raises LoopError when there are endpoints but none for the role, no model name for it, or they can't be read.
+    With `recorded`, the name that an evaluation is bound to, it is that model whatever the settings say today.
+    Raises LoopError when there are endpoints but none for the role, no model name for it, or they can't be read;
+    and when no endpoint can be asked for the recorded one.
     """
     role = Role(role)
     endpoints = configured_endpoints()
     if not endpoints:
+        if recorded not in ("", rehearsal_name(role)):
+            raise _no_longer(role, recorded, rehearsal_name(role))
         return NamedModel(_rehearsal_model(), rehearsal_name(role))
     serving = [endpoint for endpoint in endpoints if endpoint.serves(role)]
     if not serving:
         raise LoopError(_("no endpoint of LLM_ENDPOINTS serves the %(role)s") % {"role": role.value})
+    if recorded:
+        return NamedModel(_routed(_names_there(role, recorded, serving), recorded), recorded)
     name = _model_name(role, serving)
-    return NamedModel(_routed(serving, [endpoint.model_for(role) or name for endpoint in serving]), name)
+    return NamedModel(_routed([(one, one.model_for(role) or name) for one in serving], name), name)
 
 
 def model_name(role: str) -> str:
@@ -117,15 +100,6 @@ def configured_endpoints() -> tuple[Endpoint, ...]:
     return (one, *listed)
 
 
-def endpoint_states() -> list[EndpointState]:
-    """The configured endpoints with the models asked for there, as this process sees them; LoopError as above."""
-    states = []
-    for endpoint in configured_endpoints():
-        healths = _know(endpoint).healths or {"": Health(endpoint.label)}
-        states += [_state_of(endpoint, model, health) for model, health in sorted(healths.items())]
-    return states
-
-
 def _model_name(role: Role, endpoints: Sequence[Endpoint]) -> str:
     """The name that stands for the role's model everywhere, whatever each endpoint calls it."""
     setting = f"LLM_MODEL_{role.upper()}"
@@ -137,7 +111,8 @@ def _model_name(role: Role, endpoints: Sequence[Endpoint]) -> str:
     if len(names) > 1:
         # One name has to stand for one model: figures are compared by it.
         text = _(
-            "the endpoints call the model of the %(role)s by different names: set LLM_MODEL or %(setting)s"
+            "the endpoints call the model of the %(role)s by different names: set LLM_MODEL or %(setting)s to the one "
+            "name that figures are recorded and compared under"
         )
         raise LoopError(text % values)
     if not any(names):
@@ -145,15 +120,42 @@ def _model_name(role: Role, endpoints: Sequence[Endpoint]) -> str:
     return names.pop()
 
 
-def _routed(endpoints: Sequence[Endpoint], names: Sequence[str]) -> ChatModel:
+def _names_there(role: Role, recorded: str, endpoints: Sequence[Endpoint]) -> list[tuple[Endpoint, str]]:
+    """The endpoints that can be asked for a recorded model, with its name there; LoopError when there is none.
+
+    One that has a model of its own for the role is asked for that only while the role's name is the recorded one.
+    """
+    try:
+        current = _model_name(role, endpoints)
+    # It may be unset by now; endpoints that serve any model by name need no setting.
+    except LoopError:
+        current = ""
+    if recorded == current:
+        return [(endpoint, endpoint.model_for(role) or recorded) for endpoint in endpoints]
+    able = [(endpoint, recorded) for endpoint in endpoints if endpoint.model_for(role) in ("", recorded)]
+    if not able or recorded == rehearsal_name(role):
+        raise _no_longer(role, recorded, current)
+    return able
+
+
+def _no_longer(role: Role, recorded: str, current: str) -> LoopError:
+    values = {"role": role.value, "recorded": recorded, "current": current or "-"}
+    text = _(
+        "%(recorded)s is not configured for the %(role)s any more (it is %(current)s now): "
+        "configure it again, or start a new evaluation"
+    )
+    return LoopError(text % values)
+
+
+def _routed(endpoints: Sequence[tuple[Endpoint, str]], stands_for: str) -> ChatModel:
     # The client takes half a second to import, and most processes never call a model.
     from evolution.adapters.openai_chat import OpenAIChatModel  # noqa: PLC0415
 
     routes = []
-    for endpoint, name in zip(endpoints, names, strict=True):
+    for endpoint, name in endpoints:
         known = _know(endpoint)
         health = known.healths.setdefault(name, Health(f"{endpoint.label} ({name})", known.places))
-        routes.append(Route(OpenAIChatModel(endpoint, known.memory), health, name))
+        routes.append(Route(OpenAIChatModel(endpoint, known.memory), health, name, stands_for))
     return RoutedChatModel(
         routes, max_retries=settings.LLM_MAX_RETRIES, most_wait=settings.LLM_MAX_WAIT_SECONDS
     )
@@ -163,21 +165,6 @@ def _know(endpoint: Endpoint) -> _Known:
     known = _known.setdefault((endpoint.base_url, endpoint.api_key), _Known())
     known.places.limit = endpoint.concurrency
     return known
-
-
-def _state_of(endpoint: Endpoint, model: str, health: Health) -> EndpointState:
-    return EndpointState(
-        label=endpoint.label,
-        model=model,
-        roles=tuple(sorted(endpoint.roles)),
-        state=health.state(),
-        seconds_left=health.seconds_left(alone=False),
-        in_flight=health.places.in_flight,
-        concurrency=endpoint.concurrency,
-        calls=health.calls(),
-        error_rate=health.error_rate(),
-        last_error=str(health.last_failure or ""),
-    )
 
 
 def _rehearsal_model() -> ChatModel:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 
 @dataclass(frozen=True)
@@ -123,4 +124,10 @@ def _check_roles(named: set[str], roles: Sequence[str]) -> None:
 def _explain(failure: ValidationError) -> str:
     """What pydantic found, without the values: one of them may be a key."""
     errors = failure.errors(include_input=False, include_url=False)
-    return "; ".join(f"{'.'.join(map(str, error['loc'])) or 'it'}: {error['msg']}" for error in errors)
+    return "; ".join(f"{'.'.join(map(str, error['loc'])) or 'it'}: {_message(error)}" for error in errors)
+
+
+def _message(error: ErrorDetails) -> str:
+    if error["type"] == "extra_forbidden":
+        return f"no such key; an entry has {', '.join(_Entry.model_fields)}"
+    return error["msg"]

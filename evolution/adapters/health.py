@@ -16,7 +16,7 @@ from harness_repo.runtime.chat import ChatError
 
 logger = logging.getLogger(__name__)
 
-# A server may ask for any pause; after this long somebody has to look again.
+# The longest pause that a server may ask for; what asks for more is not believed.
 LONGEST_PAUSE = 3600.0
 # Of a kind that says nothing about how the server is: it answered, and did not like what it was asked.
 _ALIVE = frozenset({"refused", "configuration"})
@@ -204,11 +204,14 @@ class Health:
     def _pause(self, ticket: Ticket, failure: ChatError) -> bool:
         """Leave it alone for as long as it asks, or for longer each time; False when it is paused longer anyway."""
         now, seconds = self._clock(), failure.retry_after
+        # A mistake, such as the time of day: as if nothing had been asked.
+        if seconds is not None and not 0 <= seconds <= LONGEST_PAUSE:
+            seconds = None
         # Of calls that were under way together, only the first makes the pause longer.
         if seconds is None and ticket.started >= self._paused_at:
             seconds = min(self._rules.pause * 2**self._pauses, self._rules.most_pause)
             self._pauses += 1
-        until = now + min(seconds or 0.0, LONGEST_PAUSE)
+        until = now + (seconds or 0.0)
         if until <= max(self._paused_until, now):
             return False
         self._paused_at, self._paused_until = now, until

@@ -19,21 +19,21 @@ from evolution.adapters.answer_format import FormatMemory, body_in, is_about_the
 from evolution.adapters.completions import LONGEST_MESSAGE, classify_status, clean_text, read_reply
 from evolution.adapters.endpoints import Endpoint
 from evolution.adapters.event_stream import is_event_stream, join_stream
+from evolution.adapters.health import LONGEST_PAUSE
+from harness_repo.runtime.bodies import BodyRefused, BodyTooLong, no_cookies, unpack
 from harness_repo.runtime.chat import ChatError, ChatErrorKind, ChatReply, ChatRequest
+from harness_repo.runtime.hiding import hide
 
-# Far more than a model says in a call; what is packed may unfold to a thousand times its size.
+# Far more than a model says in a call, unpacked.
 LONGEST_ANSWER = 8_000_000
-LONGEST_PACKED = LONGEST_ANSWER // 32
+# What servers ask for beyond it is a mistake, such as the time of day: as if nothing had been asked.
+LONGEST_WAIT = LONGEST_PAUSE
 # Looks like a key wherever it stands, also when a server repeats it in an error.
 _KEY = re.compile(r"\b(?:sk|pk|key|Bearer)[-_ ][A-Za-z0-9_\-*.]{6,}")
 
 
-class AnswerTooLong(Exception):
-    """A body that goes on and on."""
-
-
 # What a call may end with: the client's own errors, our limits, and a request that can't be written down.
-FAILURES = (openai.OpenAIError, TimeoutError, AnswerTooLong, UnicodeError, httpx2.InvalidURL)
+FAILURES = (openai.OpenAIError, TimeoutError, BodyRefused, UnicodeError, httpx2.InvalidURL)
 
 
 class OpenAIChatModel:
@@ -75,6 +75,9 @@ class OpenAIChatModel:
             http_client=openai.DefaultAsyncHttpxClient(
                 # A prompt goes to the server that was configured, and to no other.
                 follow_redirects=False,
+                # What is small on the wire can be huge unpacked.
+                headers={"Accept-Encoding": "identity"},
+                cookies=no_cookies(),
                 event_hooks={"response": [_limit_answer]},
             ),
         )
@@ -90,7 +93,7 @@ class OpenAIChatModel:
                 if request.response_schema is None or not is_about_the_format(failure):
                     raise
             else:
-                self._memory.keep(request, answer_format)
+                self._memory.keep(request, answer_format, refusals)
                 return reply
         raise refusals[0]
 
@@ -120,23 +123,21 @@ def read_answer(response: httpx2.Response) -> Any:
 
 
 async def _limit_answer(response: httpx2.Response) -> None:
-    packed = response.headers.get("content-encoding", "identity") != "identity"
+    """Have the body unpacked here, up to a length, before the client unpacks it without one."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _LimitedStream(response.stream, LONGEST_PACKED if packed else LONGEST_ANSWER)
+        encoding = response.headers.pop("content-encoding", "")
+        response.stream = _LimitedStream(response.stream, encoding)
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
-    """A body up to a number of bytes; AnswerTooLong beyond it."""
+    """A body, unpacked; BodyRefused when it is too long or cannot be unpacked."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str) -> None:
         self._stream = stream
-        self._left = most
+        self._encoding = encoding
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._stream:
-            self._left -= len(chunk)
-            if self._left < 0:
-                raise AnswerTooLong
+        async for chunk in unpack(self._stream, self._encoding, LONGEST_ANSWER):
             yield chunk
 
     async def aclose(self) -> None:
@@ -153,7 +154,7 @@ def classify_error(failure: Exception) -> tuple[ChatErrorKind, bool]:
         case openai.APIStatusError(status_code=status, code=code):
             # No money left is a 429 too, and waiting brings none.
             return ("configuration", False) if code == "insufficient_quota" else classify_status(status)
-        case AnswerTooLong():
+        case BodyRefused():
             return "bad_response", True
         case _:
             # Half a surrogate pair in a message: no server can be sent that.
@@ -164,7 +165,7 @@ def describe_error(failure: Exception) -> str:
     """What went wrong, for people; may still hold a key."""
     if isinstance(failure, TimeoutError):
         return "the call took longer than it may"
-    if isinstance(failure, AnswerTooLong):
+    if isinstance(failure, BodyTooLong):
         return f"the answer is longer than {LONGEST_ANSWER} bytes"
     text = f"{type(failure).__name__}: {getattr(failure, 'message', '') or failure}"
     if isinstance(failure, openai.APIStatusError) and failure.response.is_redirect:
@@ -181,12 +182,17 @@ def retry_after(failure: Exception) -> float | None:
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         seconds = _number(headers.get(name, "")) * unit
         if math.isfinite(seconds) and seconds >= 0:
-            return seconds
+            return _sensible(seconds)
     try:
         moment = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(moment.timestamp() - time.time(), 0.0)
-    except (ValueError, OverflowError, OSError):
+        return _sensible(max(moment.timestamp() - time.time(), 0.0))
+    # Whatever the parser makes of a date that is none.
+    except Exception:  # noqa: BLE001
         return None
+
+
+def _sensible(seconds: float) -> float | None:
+    return seconds if seconds <= LONGEST_WAIT else None
 
 
 def _number(text: str) -> float:
@@ -198,5 +204,6 @@ def _number(text: str) -> float:
 
 def hide_secrets(text: str, api_key: str) -> str:
     """Shorten a text for people and take the key out of it, and whatever looks like one."""
-    hidden = text.replace(api_key, "***") if api_key else text
+    # Errors quote bodies, which may be long; nobody is shown so much of them.
+    hidden = hide(text[: 10 * LONGEST_MESSAGE], [api_key])
     return clean_text(_KEY.sub("***", hidden))[:LONGEST_MESSAGE]

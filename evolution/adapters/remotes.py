@@ -14,10 +14,12 @@ from harness_repo.git.names import check_new_ref_name
 from harness_repo.git.remotes import ORIGIN, Remote
 
 _FORM = (
-    '{"HARNESS": {"url": "...", "name": "origin", "protocols": ["https"], "token_env": "VARIABLE", "user": "...", '
-    '"ssh_key": "FILE", "known_hosts": "FILE", "seconds": 300}}'
+    '{"HARNESS": {"url": "...", "name": "origin", "branch": "main", "protocols": ["https"], "token_env": "VARIABLE", '
+    '"user": "...", "ssh_key": "FILE", "known_hosts": "FILE", "seconds": 300}}'
 )
-_KNOWN = {"url", "name", "protocols", "token_env", "user", "ssh_key", "known_hosts", "seconds"}
+_KNOWN = {"url", "name", "branch", "protocols", "token_env", "user", "ssh_key", "known_hosts", "seconds"}
+# A day; JSON as Python reads it has infinity too.
+_MOST_SECONDS = 86400.0
 _TEXTS = ("user", "ssh_key", "known_hosts")
 
 
@@ -39,15 +41,19 @@ def read_remote(harness: Harness) -> Remote:
 def _read_entry(entry: object) -> Remote:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("url"), str) or not entry.keys() <= _KNOWN:
         raise ValueError(f"write {_FORM}")
-    name, seconds = entry.get("name", ORIGIN), entry.get("seconds", 300)
+    name, branch, seconds = entry.get("name", ORIGIN), entry.get("branch", ""), entry.get("seconds", 300)
     texts = {key: entry[key] for key in _TEXTS if key in entry}
-    if not all(isinstance(value, str) for value in (name, *texts.values())) or not _is_positive(seconds):
+    if not all(isinstance(value, str) for value in (name, branch, *texts.values())) or not _is_positive(
+        seconds
+    ):
         raise ValueError(f"write {_FORM}")
     everything = RemotePolicy(protocols=PROTOCOLS[:3])
     allowed = _protocols(entry) or (check_address(entry["url"], everything).protocol,)
     policy = RemotePolicy(protocols=allowed, token=_token(entry), seconds=float(seconds), **texts)
     check_address(entry["url"], policy)
-    return Remote(check_new_ref_name(name), entry["url"], policy)
+    return Remote(
+        check_new_ref_name(name), entry["url"], policy, check_new_ref_name(branch) if branch else ""
+    )
 
 
 def _protocols(entry: Mapping[str, object]) -> tuple[str, ...]:
@@ -58,7 +64,9 @@ def _protocols(entry: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _is_positive(seconds: object) -> bool:
-    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds > 0
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        return False
+    return 0 < seconds <= _MOST_SECONDS
 
 
 def _token(entry: Mapping[str, object]) -> str:

@@ -26,12 +26,15 @@ class Route:
 
     model: ChatModel
     health: Health
-    # What this endpoint calls the model; "" is as the request does.
+    # What this endpoint calls the model that requests call `stands_for`; any other name goes out as it is.
     model_name: str = ""
+    stands_for: str = ""
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Pass a request on; ChatError as the model raises it."""
-        return await self.model.complete(replace(request, model=self.model_name or request.model))
+        if self.model_name and request.model == self.stands_for:
+            request = replace(request, model=self.model_name)
+        return await self.model.complete(request)
 
 
 class RoutedChatModel:

@@ -15,7 +15,7 @@ from evolution.errors import LoopError
 from evolution.loop.asking import ask_model
 from evolution.loop.clusters import is_visible_to_models
 from evolution.loop.quotes import quotes_verbatim, turn_of_quote
-from evolution.loop.repositories import open_repository
+from evolution.loop.repositories import check_has_agent, open_repository
 from evolution.models import Cluster, Diagnosis, Event, FailureCase
 from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, Evidence, diagnosis_request
@@ -74,6 +74,7 @@ def diagnose_cluster(actor: Actor, cluster: Cluster, model: NamedModel) -> Diagn
         raise LoopError(_("%(cluster)s has no open failure that a model may see") % {"cluster": cluster})
     repository = open_repository(cluster.harness)
     commit = repository.resolve(MAIN)
+    check_has_agent(cluster.harness, commit)
     files = repository.files(commit)
     request = diagnosis_request(briefs, readable_files(files), model=model.name)
     answer = ask_model(model, request, DiagnosisOutput)

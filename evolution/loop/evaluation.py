@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError, StaleState
-from evolution.loop.repositories import open_repository, read_version
-from evolution.loop.runners import build_runner, describe_runner
+from evolution.loop.repositories import check_has_agent, open_repository, read_version
+from evolution.loop.runners import build_runner, describe_runner, reaches_the_world
 from evolution.loop.scoring import Scorer
 from evolution.models import DatasetVersion, Evaluation, EvaluationShard, Harness
 from evolution.ports import NamedModel
@@ -24,7 +24,7 @@ from evolution.states import EvaluationState, ShardState, Split
 from evolution.transitions import move, record
 from harness_repo.git.repository import MAIN
 from harness_repo.runtime.access import NO_ACCESS, ToolAccess
-from harness_repo.runtime.faults import Fault
+from harness_repo.runtime.faults import Fault, read_faults, unknown_fault_tools
 
 SHARD_PAIRS = 16
 DEFAULT_SPLITS = (Split.DEV, Split.GUARD)
@@ -65,8 +65,9 @@ def create_evaluation(
 
     One that ended with errors, or was cancelled, is not taken again. `user_model` plays the user of conversation
     cases, and is needed if there are any. Where another agent than our runtime is measured, it stands for `model`.
-    Raises LoopError without a judge, a case, or a user.
+    Raises LoopError without a judge, a case, a user or an agent, and for faults of tools that are not there.
     """
+    faults = tuple(faults)
     if harness.judge is None:
         raise LoopError(_("%(harness)s has no judge; give it one first") % {"harness": harness})
     wanted: dict[str, Any] = {
@@ -83,7 +84,12 @@ def create_evaluation(
     with transaction.atomic():
         # Two clicks at once would both find nothing.
         runner = Harness.objects.select_for_update(no_key=True).get(pk=harness.pk).runner
-        wanted |= {"runner": runner, "model": describe_runner(runner)[:200] or model}
+        wanted |= {
+            "runner": runner,
+            "model": describe_runner(runner)[:200] or model,
+            "live_tools": reaches_the_world(runner),
+        }
+        _check_agent(harness, wanted["commit"], runner, faults)
         reusable = Evaluation.objects.filter(harness=harness, **wanted)
         known = reusable.filter(state__in=(EvaluationState.FINISHED, *ACTIVE)).first()
         if known is not None:
@@ -93,6 +99,27 @@ def create_evaluation(
         evaluation.save(update_fields=["total"])
         record(actor, "evaluation.created", evaluation, commit=evaluation.commit, pairs=evaluation.total)
     return evaluation
+
+
+def _check_agent(harness: Harness, commit: str, runner: Mapping[str, Any], faults: Iterable[Fault]) -> None:
+    """Raise LoopError when nothing could be measured, or not what was asked for."""
+    check_has_agent(harness, commit, runner)
+    if runner:
+        # Its tools are its own.
+        return
+    unknown = unknown_fault_tools(faults, read_version(harness, commit).tools)
+    if unknown:
+        values = {"harness": harness, "tools": ", ".join(unknown)}
+        raise LoopError(_("%(harness)s has no such tool that a fault could strike: %(tools)s") % values)
+
+
+def faults_that_never_strike(evaluation: Evaluation) -> list[str]:
+    """Tools that faults of the cases name and that the harness has not: for a warning, as later versions may."""
+    if evaluation.runner:
+        return []
+    cases = evaluation.dataset_version.cases.filter(split__in=evaluation.splits).exclude(faults=[])
+    faults = [fault for listed in cases.values_list("faults", flat=True) for fault in read_faults(listed)]
+    return unknown_fault_tools(faults, read_version(evaluation.harness, evaluation.commit).tools)
 
 
 def has_conversations(version: DatasetVersion, splits: Iterable[str] = DEFAULT_SPLITS) -> bool:
@@ -237,7 +264,7 @@ def newest_version(harness: Harness, name: str = "") -> DatasetVersion:
         versions = versions.filter(dataset__name=name)
     version = versions.order_by("dataset_id", "-number").first()
     if version is None:
-        raise LoopError(
-            _("%(harness)s has no dataset %(name)s; import one first") % {"harness": harness, "name": name}
-        )
+        said = _("%(harness)s has no dataset %(name)s; import one first")
+        values = {"harness": harness, "name": name}
+        raise LoopError((said if name else _("%(harness)s has no dataset; import one first")) % values)
     return version

@@ -14,6 +14,7 @@ from evolution.actors import Actor
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
 from evolution.loop.evaluation import ENDED, UNDISTURBED, average_scores
+from evolution.loop.fetched import find_fetched, say_way_out
 from evolution.loop.lineage import find_live_steps, find_unreleased_main
 from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.mended import OPEN_CLUSTERS, reopen_unmended, resolve_mended
@@ -32,7 +33,7 @@ from evolution.states import (
 )
 from evolution.transitions import move, record
 from harness_repo.git.errors import StaleBase
-from harness_repo.git.remotes import Remote, advance_to_remote, remote_ref
+from harness_repo.git.remotes import Remote, advance_to_remote
 from harness_repo.git.repository import MAIN, HarnessRepository
 
 # Smaller clusters are long tail: one more rule for them is likelier to break something.
@@ -133,21 +134,20 @@ def roll_back_to(actor: Actor, harness: Harness, release: Release, reason: str) 
 
 
 def take_remote(actor: Actor, harness: Harness, remote: Remote) -> Release | None:
-    """Make what was fetched of the remote's main live, when it builds on ours; None when it is live already.
+    """Make what was fetched of the remote's branch live, when it builds on ours; None when it is live already.
 
-    Raises LoopError when main has commits of its own, or is in the middle of a decision.
+    Raises LoopError when main has commits of its own, is in the middle of a decision, or there is no such branch.
     """
     repository = open_repository(harness)
     with transaction.atomic(), explain_git_errors():
         lock_harness(harness)
-        fetched = repository.resolve(remote_ref(remote, MAIN))
+        fetched = find_fetched(repository, remote)
         if find_unreleased_main(harness) not in ("", fetched):
             raise LoopError(_("main is in the middle of a decision; repeat that first"))
         try:
             advance_to_remote(repository, remote)
         except StaleBase as failure:
-            text = _("main has versions that the remote does not have; push them, and merge there")
-            raise LoopError(text) from failure
+            raise LoopError(say_way_out(repository, harness, remote)) from failure
         if harness.releases.filter(commit=fetched).exists():
             return None
         reason = _("taken from %(remote)s") % {"remote": remote.name}
@@ -172,7 +172,7 @@ def stop(actor: Actor, step: Step, reason: str) -> str:
             _end(actor, step, StepState.STOPPED, ProposalState.DRAFTED, reason)
         repository = open_repository(harness)
         if find_unreleased_main(harness) or repository.changed_files(repository.resolve(MAIN), selected):
-            evaluation = _newest_evaluation(harness, selected)
+            evaluation = newest_measurement(harness, selected)
             _restore(actor, harness, selected, reason, evaluation=evaluation, step=None)
         Harness.objects.filter(pk=harness.pk).update(stopped_at=timezone.now(), selected_commit=selected)
         record(actor, "harness.stopped", harness, reason, selected=selected, step=step.number)
@@ -182,7 +182,8 @@ def stop(actor: Actor, step: Step, reason: str) -> str:
 def measured_versions(harness: Harness) -> list[tuple[Evaluation, Step | None]]:
     """Return the evaluation of the baseline, and of every measured step with its step, in the order of the steps.
 
-    The baseline is what the first measured step started from, or else the first thing that was measured.
+    The baseline is what the first measured step started from, or else the first version that was measured. Where its
+    evaluation has too few scores, a later one of the same commit that has enough stands for it.
     """
     steps = list(
         harness.steps.filter(candidate_evaluation__state__in=ENDED)
@@ -190,11 +191,23 @@ def measured_versions(harness: Harness) -> list[tuple[Evaluation, Step | None]]:
         .order_by("number")
     )
     baseline = steps[0].base_evaluation if steps else _first_evaluation(harness)
+    if baseline is not None and (not steps or measured_scores(baseline) is None):
+        # No verdict rests on it.
+        baseline = newest_measurement(harness, baseline.commit) or baseline
     versions: list[tuple[Evaluation, Step | None]] = [] if baseline is None else [(baseline, None)]
     versions.extend(
         (step.candidate_evaluation, step) for step in steps if step.candidate_evaluation is not None
     )
     return versions
+
+
+def newest_measurement(harness: Harness, commit: str) -> Evaluation | None:
+    """The newest undisturbed evaluation of a commit that has ended with enough scores, else the newest that has ended.
+
+    What boards, series and releases say of a version that no decision is bound to.
+    """
+    ended = harness.evaluations.filter(UNDISTURBED, commit=commit, state__in=ENDED)
+    return _first_scored(list(ended.order_by("-pk")))
 
 
 def measured_scores(evaluation: Evaluation) -> tuple[float, float] | None:
@@ -365,9 +378,12 @@ def _tag(
 
 
 def _first_evaluation(harness: Harness) -> Evaluation | None:
+    """The first evaluation with enough scores, else the first that has ended."""
     ended = harness.evaluations.filter(UNDISTURBED, state__in=ENDED)
-    return ended.order_by(F("finished_at").asc(nulls_last=True)).first()
+    in_order = list(ended.order_by(F("finished_at").asc(nulls_last=True)))
+    return _first_scored(in_order)
 
 
-def _newest_evaluation(harness: Harness, commit: str) -> Evaluation | None:
-    return harness.evaluations.filter(UNDISTURBED, commit=commit, state__in=ENDED).first()
+def _first_scored(evaluations: list[Evaluation]) -> Evaluation | None:
+    scored = (evaluation for evaluation in evaluations if measured_scores(evaluation) is not None)
+    return next(scored, evaluations[0] if evaluations else None)

@@ -19,7 +19,7 @@ from evolution.loop.edits import EditRefused, check_edits, check_problems
 from evolution.loop.jobs import Progress
 from evolution.loop.locks import lock_record
 from evolution.loop.manifest import build_manifest
-from evolution.loop.repositories import open_repository
+from evolution.loop.repositories import check_has_agent, open_repository
 from evolution.models import Diagnosis, Job, Proposal
 from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import DiagnosisOutput
@@ -45,6 +45,7 @@ def draft_proposal(proposal: Proposal, model: NamedModel, progress: Progress) ->
     repository = open_repository(proposal.harness)
     head = find_unrecorded_draft(repository, proposal)
     if head is None:
+        check_has_agent(proposal.harness, proposal.base_commit)
         progress(0, 2, "asking the editor")
         draft = _ask_editor(repository, proposal, model)
         progress(1, 2, "committing")

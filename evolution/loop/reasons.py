@@ -35,6 +35,9 @@ WORDS: dict[str, str | Promise] = {
     "faults": _("injected faults"),
     "none": _("none"),
     "user_model": _("user's model"),
+    "live_tools": _("what tools answer from"),
+    "live": _("the world"),
+    "fixtures": _("the cases alone"),
 }
 
 # What three decimals can show.

@@ -68,6 +68,7 @@ def run_facts(evaluation: Evaluation) -> RunFacts:
         runner=detail_runner(evaluation.runner),
         faults=describe_faults(evaluation.faults) or "none",
         user_model=evaluation.user_model,
+        live_tools="live" if evaluation.live_tools else "fixtures",
         has_ended=evaluation.state in ENDED,
     )
 

@@ -5,7 +5,9 @@ The choice stands on the harness's row and never in its files: a model edits tho
 
 import re
 import shlex
+import shutil
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from django.conf import settings
@@ -14,11 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from evolution.errors import LoopError
 from evolution.loop.repositories import open_repository, read_version
-from evolution.models import Evaluation
+from evolution.models import Evaluation, Harness
 from evolution.ports import NamedModel
+from harness_repo.git.repository import MAIN
 from harness_repo.runtime.access import NO_ACCESS, AccessDenied, ToolAccess, origin_of
 from harness_repo.runtime.command_runner import CommandRunner, CommandSettings
-from harness_repo.runtime.http_runner import HttpRunner, HttpSettings
+from harness_repo.runtime.http_runner import SHORTEST_SECRET, HttpRunner, HttpSettings
 from harness_repo.runtime.native import NativeRunner
 from harness_repo.runtime.runner import Runner
 
@@ -30,6 +33,7 @@ MOST_SECONDS = 600.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # As in RFC 9110; the value is printable and may name secrets as ${secret:NAME}.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CREDENTIAL = re.compile(r"auth|cookie|key|token|secret|passw|credential", re.IGNORECASE)
 
 Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -75,6 +79,26 @@ def check_runner(stored: Mapping[str, Any]) -> dict[str, Any]:
     return choice.model_dump()
 
 
+def check_secrets(runner: Mapping[str, Any], access: ToolAccess) -> None:
+    """Raise LoopError when a header names a secret that is not there, or that may not go to the endpoint."""
+    choice = _read(runner) if runner else None
+    if isinstance(choice, _Http):
+        _fill_headers(choice, access)
+
+
+def doubts_about_command(runner: Mapping[str, Any], harness: Harness) -> str:
+    """Why the command may not start, "" where nothing speaks against it; workers may yet find it."""
+    if not runner or runner["kind"] != "command":
+        return ""
+    program = PurePosixPath(runner["command"][0])
+    if program.is_absolute() or "/" not in runner["command"][0]:
+        is_there = shutil.which(program) is not None
+    else:
+        is_there = str(program) in open_repository(harness).snapshot(MAIN).files
+    text = _("%(command)s is found neither among the programs here nor in the files of main")
+    return "" if is_there else text % {"command": program}
+
+
 def describe_runner(runner: Mapping[str, Any]) -> str:
     """The agent's name where a model's would stand: its command line or address, "" for our runtime."""
     if not runner:
@@ -90,17 +114,31 @@ def detail_runner(runner: Mapping[str, Any]) -> str:
     return f"{describe_runner(runner)} ({', '.join(f'{name}: {value}' for name, value in rest.items())})"
 
 
+# Read by models and by people who look at a trajectory.
+FIXTURES_ONLY = ToolAccess(
+    refusal="in this evaluation tools answer from the case's fixtures alone, and the case has none for this tool "
+    "(an operator lets tools go out with EVALUATION_LIVE_TOOLS)"
+)
+
+
+def reaches_the_world(runner: Mapping[str, Any]) -> bool:
+    """Whether tools of evaluations that start now reach the world; those of other agents are their own."""
+    return not runner and bool(settings.EVALUATION_LIVE_TOOLS)
+
+
 def build_runner(evaluation: Evaluation, policy: NamedModel | None, access: ToolAccess = NO_ACCESS) -> Runner:
     """The agent of an evaluation, at its commit. `policy` drives our runtime; other agents need none.
 
-    Tools answer from fixtures alone unless EVALUATION_LIVE_TOOLS is set; the secrets of `access` fill headers in
-    any case. Raises LoopError, and what reading the version raises.
+    Tools answer from fixtures alone unless EVALUATION_LIVE_TOOLS was set when it was started, and still is; the
+    secrets of `access` fill headers in any case. Raises LoopError, and what reading the version raises.
     """
     if not evaluation.runner:
         return _build_native(evaluation, policy, access)
     choice = _read(evaluation.runner)
     if isinstance(choice, _Http):
-        return HttpRunner(HttpSettings(choice.url, choice.seconds, _fill_headers(choice, access)))
+        headers = _fill_headers(choice, access)
+        secrets = [*access.secrets_of({"headers": choice.headers}), *_credentials(headers)]
+        return HttpRunner(HttpSettings(choice.url, choice.seconds, headers, secrets))
     command = CommandSettings(
         tuple(choice.command), choice.seconds, choice.memory_mb, tuple(choice.environment)
     )
@@ -110,8 +148,13 @@ def build_runner(evaluation: Evaluation, policy: NamedModel | None, access: Tool
 def _build_native(evaluation: Evaluation, policy: NamedModel | None, access: ToolAccess) -> Runner:
     if policy is None:
         raise LoopError(_("%(evaluation)s needs a model for the policy") % {"evaluation": evaluation})
+    if evaluation.live_tools and not settings.EVALUATION_LIVE_TOOLS:
+        text = _(
+            "%(evaluation)s was started with tools that reach the world, and EVALUATION_LIVE_TOOLS is off now"
+        )
+        raise LoopError(text % {"evaluation": evaluation})
     harness = read_version(evaluation.harness, evaluation.commit)
-    reach = access if settings.EVALUATION_LIVE_TOOLS else NO_ACCESS
+    reach = access if evaluation.live_tools else FIXTURES_ONLY
     return NativeRunner(harness, policy.model, evaluation.model, reach)
 
 
@@ -144,6 +187,12 @@ def _wrong_http(choice: _Http) -> str:
         if not (_HEADER.fullmatch(name) and value.isascii() and value.isprintable())
     ]
     return _("%(name)s can't be sent as a header") % {"name": bad[0]} if bad else ""
+
+
+def _credentials(headers: Mapping[str, str]) -> list[str]:
+    """What stands in headers that are there for it, whole and word by word; nobody wants that in a result."""
+    values = [value for name, value in headers.items() if _CREDENTIAL.search(name)]
+    return [*values, *(word for value in values for word in value.split() if len(word) >= SHORTEST_SECRET)]
 
 
 def _fill_headers(choice: _Http, access: ToolAccess) -> dict[str, str]:

@@ -1,10 +1,12 @@
 """Inside an evaluation: one case is answered by the agent and scored by the judge. Pure async; no records written.
 
-A reply that a limit or a hook left behind is judged like any other; only where there is nothing to judge, or no
+A reply that a limit or a hook left behind is judged like any other (a hook_limit's too,
+though hooks refused it); only where there is nothing to judge, or no
 valid judgement, the outcome is an error, which is never a score.
 """
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -30,6 +32,10 @@ USER_ERROR = "user_error"
 JUDGE_ERROR = "judge_error"
 JUDGE_OUTPUT = "judge_output"
 LONGEST_ERROR = 2000
+# Characters of a text, and of a list of them, that a judge is shown.
+LONGEST_FOR_JUDGE = 20_000
+MOST_FOR_JUDGE = 200_000
+MOST_ENTRIES_FOR_JUDGE = 500
 # The most that the columns of tokens hold.
 MOST_TOKENS = 2**31 - 1
 
@@ -81,6 +87,7 @@ class CaseOutcome:
     findings: list[Any] = field(default_factory=list)
     reply: str = ""
     trajectory: dict[str, Any] = field(default_factory=dict)
+    run_status: str = ""
     judge_trajectory: dict[str, Any] = field(default_factory=dict)
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -140,11 +147,12 @@ async def _answer(case: RunCase, scorer: Scorer) -> Trajectory:
 
 async def _judge(case: DatasetCase, answered: Trajectory, scorer: Scorer) -> dict[str, Any]:
     """The fields that the judgement fills, or those of its error."""
+    # An agent that says more than a judge can read has a score and no error of the judge's.
     variables = {
         "case": {"request": case.request, "context": case.context, "category": case.category},
-        "reply": _shown_reply(answered),
-        "conversation": [asdict(turn) for turn in answered.conversation],
-        "evidence": answered.evidence(),
+        "reply": cut_text(_shown_reply(answered)),
+        "conversation": cut_json([asdict(turn) for turn in answered.conversation]),
+        "evidence": cut_json(answered.evidence()),
         "expected": case.expected,
     }
     name = scorer.judge_model.name
@@ -158,6 +166,36 @@ async def _judge(case: DatasetCase, answered: Trajectory, scorer: Scorer) -> dic
     except (ValueError, TooMuchComputing) as failure:
         return {**fields, "error_kind": JUDGE_OUTPUT, "error": _shorten(str(failure))}
     return {**fields, **read}
+
+
+def cut_text(text: str, most: int = LONGEST_FOR_JUDGE) -> str:
+    """A text as the judge is shown it: one that is too long ends with a word about that."""
+    return text if len(text) <= most else f"{text[:most]}… [cut: {len(text)} characters]"
+
+
+def cut_json(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same for a list: long texts in it are cut, and entries that there is no more room for say so."""
+    left, shown = MOST_FOR_JUDGE, []
+    for entry in entries:
+        cut: Any = _cut_inside(entry, LONGEST_FOR_JUDGE)
+        size = len(json.dumps(cut, ensure_ascii=False, default=str))
+        left -= size
+        shown.append(cut if left >= 0 else {**_names_of(entry), "cut": f"{size} characters"})
+        if len(shown) == MOST_ENTRIES_FOR_JUDGE:
+            break
+    return shown
+
+
+def _cut_inside(value: object, most: int) -> object:
+    if isinstance(value, str):
+        return cut_text(value, most)
+    if isinstance(value, dict):
+        return {key: _cut_inside(inner, most) for key, inner in value.items()}
+    return [_cut_inside(inner, most) for inner in value] if isinstance(value, list) else value
+
+
+def _names_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: cut_text(str(entry[name]), 200) for name in ("tool", "error") if name in entry}
 
 
 def read_scores(reply: str, judge: HarnessState) -> dict[str, Any]:
@@ -200,6 +238,7 @@ def _run_fields(answered: Trajectory) -> dict[str, Any]:
     return {
         "reply": clean_json(_shown_reply(answered)),
         "trajectory": clean_json(answered.to_dict()),
+        "run_status": answered.status,
         "prompt_tokens": _count(answered.usage.prompt_tokens),
         "completion_tokens": _count(answered.usage.completion_tokens),
         "latency_ms": answered.latency_ms if math.isfinite(answered.latency_ms) else 0.0,

@@ -74,6 +74,8 @@ class RunFacts:
     runner: str = "native"
     faults: str = "none"
     user_model: str = ""
+    # "live" when tools could reach the world, which is not the same from one hour to the next
+    live_tools: str = "fixtures"
     # every (case, repeat) has a result
     has_ended: bool = True
 

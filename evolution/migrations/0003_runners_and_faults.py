@@ -1,4 +1,4 @@
-"""Agents that are not ours, faults in tool calls, and the model that plays the user."""
+"""Agents that are not ours, faults in tool calls, tools that reach the world, and the model that plays the user."""
 
 from django.db import migrations, models
 
@@ -19,6 +19,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="evaluation",
+            name="live_tools",
+            field=models.BooleanField(default=False),
+        ),
+        migrations.AddField(
+            model_name="evaluation",
             name="runner",
             field=models.JSONField(default=dict),
         ),
@@ -26,6 +31,15 @@ class Migration(migrations.Migration):
             model_name="evaluation",
             name="user_model",
             field=models.CharField(blank=True, max_length=200),
+        ),
+        migrations.AddField(
+            model_name="caseresult",
+            name="run_status",
+            field=models.CharField(blank=True, max_length=20),
+        ),
+        migrations.RunSQL(
+            "UPDATE evolution_caseresult SET run_status = left(coalesce(trajectory ->> 'status', ''), 20)",
+            migrations.RunSQL.noop,
         ),
         migrations.AddField(
             model_name="harness",

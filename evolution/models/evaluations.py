@@ -11,7 +11,7 @@ from evolution.states import EvaluationState, Outcome, ShardState
 class Evaluation(models.Model):
     """Harness commit x dataset version x model x judge commit x repeats. An error is never a score.
 
-    Runner, faults and the user's model are part of what is measured too.
+    Runner, faults, live tools and the user's model are part of what is measured too.
     """
 
     harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="evaluations")
@@ -28,6 +28,8 @@ class Evaluation(models.Model):
     runner = models.JSONField(default=dict)
     # faults that strike tool calls, beside those of the cases
     faults = models.JSONField(default=list)
+    # whether tools of the kinds http and mcp could reach the world: see EVALUATION_LIVE_TOOLS
+    live_tools = models.BooleanField(default=False)
     repeats = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=10, choices=EvaluationState, default=EvaluationState.QUEUED)
     # (case, repeat) pairs to be made
@@ -85,6 +87,8 @@ class CaseResult(models.Model):
     findings = models.JSONField(default=list)
     reply = models.TextField(blank=True)
     trajectory = models.JSONField(default=dict)
+    # how the agent's run ended, as its trajectory has it; empty when there was no run
+    run_status = models.CharField(max_length=20, blank=True)
     judge_trajectory = models.JSONField(default=dict)
     prompt_tokens = models.PositiveIntegerField(default=0)
     completion_tokens = models.PositiveIntegerField(default=0)

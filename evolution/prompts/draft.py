@@ -62,8 +62,9 @@ what to state by field name, and cautions.
 items are followed more reliably than earlier ones.
 - hooks/*.yaml: `name`, `event` (input, tool_call, tool_result or reply), `check`, `on_fail`, and \
 `when` if the check is not always due: CEL as a text, or a check that has to pass. \
-A check is one of: {{cel: expression}} over turn, request, danmaku, prompt, skills_loaded, tool_calls, \
-tool, result and reply; {{regex: pattern}}, which must be found in the text, and {{kind: forbid, patterns: \
+A check is one of: {{cel: expression}} over turn, request, danmaku, prompt, skills_loaded and tool_calls, and \
+over tool at the two tool events, result at tool_result and reply at reply; \
+{{regex: pattern}}, which must be found in the text, and {{kind: forbid, patterns: \
 [regex]}}, none of which may be; {{kind: max_length, characters: n}}; {{schema: ...}}, a JSON Schema of the \
 tool call's arguments, the result or the reply; {{kind: valid_json}}; {{kind: requires_skill, skills: \
 [name]}} or {{kind: requires_skill, skill_kind: reply}}; and at event reply only {{kind: cites_evidence}}, \

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.db.models import Avg, Count, F, Q, QuerySet, Sum
 
-from evolution.models import CaseResult, DatasetVersion, Evaluation, FailureCase, Harness
+from evolution.models import DatasetVersion, Evaluation, FailureCase, Harness
+from evolution.queries.results import FAILING
 from evolution.states import EvaluationState, Split
 
 RUNNING = (EvaluationState.QUEUED, EvaluationState.RUNNING)
-SHOWN_FAILURES = 200
 # Guard cases decide by themselves; means leave them out, here as in the verdict.
 OUTSIDE_GUARD = ~Q(results__case__split=Split.GUARD)
 
@@ -89,13 +89,12 @@ def score_guard(evaluation: Evaluation) -> ScoreRow:
     return _score_row("", evaluation.results.filter(case__split=Split.GUARD).aggregate(**_AGGREGATES))
 
 
-_FAILING = Q(accuracy__lt=1) | Q(effectiveness__lt=1)
 _AGGREGATES = {
     "cases": Count("case", distinct=True, filter=Q(error_kind="")),
     "mean_accuracy": Avg("accuracy"),
     "mean_effectiveness": Avg("effectiveness"),
     "errors": Count("id", filter=~Q(error_kind="")),
-    "failing": Count("case", distinct=True, filter=_FAILING),
+    "failing": Count("case", distinct=True, filter=FAILING),
 }
 
 
@@ -129,27 +128,6 @@ def measure_cost(evaluation: Evaluation) -> Cost:
         sent=Sum("prompt_tokens"), received=Sum("completion_tokens"), ms=Avg("latency_ms")
     )
     return Cost(sums["sent"] or 0, sums["received"] or 0, sums["ms"])
-
-
-def list_failing(
-    evaluation: Evaluation, *, errors: bool = False, limit: int = SHOWN_FAILURES
-) -> list[CaseResult]:
-    """Results below full marks (or, with `errors`, those without a score), the worst first."""
-    wanted = ~Q(error_kind="") if errors else _FAILING
-    results = evaluation.results.filter(wanted).select_related("case")
-    columns = (
-        "id",
-        "evaluation_id",
-        "repeat",
-        "accuracy",
-        "effectiveness",
-        "reasons",
-        "reply",
-        "error",
-        "error_kind",
-    )
-    results = results.only(*columns, "case__key", "case__category", "case__split", "case__request")
-    return list(results.order_by("accuracy", "effectiveness", "case__key", "repeat")[:limit])
 
 
 def count_taken(evaluation: Evaluation) -> int:

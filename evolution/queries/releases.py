@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from django.db.models import Avg, Q, QuerySet
 
-from evolution.loop.evaluation import ENDED, UNDISTURBED
+from evolution.loop.evaluation import UNDISTURBED
 from evolution.loop.lineage import find_unreleased_main
+from evolution.loop.promotion import newest_measurement
 from evolution.loop.repositories import open_repository
 from evolution.models import Evaluation, Harness, Release
 from evolution.states import EvaluationState, Split
@@ -74,7 +75,9 @@ def live_evaluation(harness: Harness) -> Evaluation | None:
 
     A roll back makes a commit of its own, which nobody measures: its files were measured as the older release.
     """
-    releases = list(Release.objects.filter(harness=harness).select_related("evaluation").order_by("-number"))
+    releases = list(
+        Release.objects.filter(harness=harness).select_related("harness", "evaluation").order_by("-number")
+    )
     if not releases:
         return None
     live = releases[0]
@@ -86,7 +89,4 @@ def live_evaluation(harness: Harness) -> Evaluation | None:
 
 
 def _evaluation_of(release: Release) -> Evaluation | None:
-    measured = Evaluation.objects.filter(
-        UNDISTURBED, harness=release.harness_id, commit=release.commit, state__in=ENDED
-    )
-    return release.evaluation or measured.order_by("-id").first()
+    return release.evaluation or newest_measurement(release.harness, release.commit)

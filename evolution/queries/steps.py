@@ -56,14 +56,27 @@ def list_step_proposals(step: Step) -> list[Proposal]:
     return list(proposals.order_by("id"))
 
 
+@dataclass(frozen=True)
+class MergeForecast:
+    """What merging proposals on what is live would bring; `is_known` is False when git can't be asked."""
+
+    is_known: bool
+    conflict: StepConflict | None
+
+
+def foresee_merge(harness: Harness, proposals: Sequence[Proposal]) -> MergeForecast:
+    """Whether the proposals can be put together; writes nothing."""
+    if not proposals:
+        return MergeForecast(is_known=False, conflict=None)
+    try:
+        return MergeForecast(is_known=True, conflict=find_conflict(harness, proposals))
+    except HarnessRepoError:
+        return MergeForecast(is_known=False, conflict=None)
+
+
 def foresee_conflict(harness: Harness, proposals: Sequence[Proposal]) -> StepConflict | None:
     """What would keep the proposals from being merged on what is live; None also when git can't be asked."""
-    if not proposals:
-        return None
-    try:
-        return find_conflict(harness, proposals)
-    except HarnessRepoError:
-        return None
+    return foresee_merge(harness, proposals).conflict
 
 
 def undecided_step(harness: Harness) -> Step | None:

@@ -23,14 +23,15 @@ def export_trajectory(result: CaseResult, format_name: str) -> dict[str, Any]:
     if not result.trajectory:
         raise LoopError(_("This result has no trajectory."))
     try:
-        trajectory = read_trajectory(result.trajectory)
+        # It has been stored, so it is not too long.
+        trajectory = read_trajectory(result.trajectory, most_entries=None)
     except ValueError as failure:
         raise LoopError(_("The trajectory can't be read: %s") % failure) from None
     return _WRITERS[format_name](result, trajectory)
 
 
 def _write_openai(result: CaseResult, trajectory: Trajectory) -> dict[str, Any]:
-    return to_openai(trajectory, _offered_tools(result.evaluation))
+    return to_openai(trajectory, _offered_tools(result.evaluation), result.case.request)
 
 
 def _write_atif(result: CaseResult, trajectory: Trajectory) -> dict[str, Any]:
@@ -42,6 +43,7 @@ def _write_atif(result: CaseResult, trajectory: Trajectory) -> dict[str, Any]:
         agent_version=evaluation.commit,
         model_name=evaluation.model,
         tools=_offered_tools(evaluation),
+        request=result.case.request,
     )
 
 

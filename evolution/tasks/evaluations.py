@@ -44,10 +44,11 @@ def perform_evaluation(evaluation: Evaluation, progress: Callable[[int, int], No
 
 
 def _build_scorer(evaluation: Evaluation) -> Scorer:
-    """With the models that this evaluation asks, and no other: their settings may be missing."""
-    policy = None if evaluation.runner else build_model(Role.POLICY)
-    user = build_model(Role.USER) if evaluation.user_model else None
-    return build_scorer(evaluation, policy, build_model(Role.JUDGE), user, _grant_access())
+    """With the models that this evaluation is bound to, and no other: settings may have changed since."""
+    policy = None if evaluation.runner else build_model(Role.POLICY, evaluation.model)
+    user = build_model(Role.USER, evaluation.user_model) if evaluation.user_model else None
+    judge = build_model(Role.JUDGE, evaluation.judge_model)
+    return build_scorer(evaluation, policy, judge, user, _grant_access())
 
 
 def _grant_access() -> ToolAccess:

@@ -5,9 +5,12 @@ Nothing that is there is changed: what is wrong with the skills stays as it is, 
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from harness_repo.format.entries import fold_name
 from harness_repo.format.harness import CONFIG, Harness, read_harness
+from harness_repo.format.skillpaths import is_listable
+from harness_repo.format.yamlfile import MAX_CHARACTERS
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.snapshot import Snapshot
 
@@ -59,7 +62,8 @@ class CannotAdopt(HarnessRepoError):
 def propose_harness(snapshot: Snapshot, name: str) -> dict[str, bytes]:
     """The files, path -> content, that make a tree without harness.yaml a harness: they add no error of their own.
 
-    `name` is brought into the shape that harness.yaml wants. Raises CannotAdopt.
+    `name` is brought into the shape that harness.yaml wants. A skill whose folder has a name that harness.yaml cannot
+    list is the one kind that is not read any more, and a problem says so. Raises CannotAdopt.
     """
     _check_free(snapshot)
     found = read_harness(snapshot)
@@ -71,7 +75,19 @@ def propose_harness(snapshot: Snapshot, name: str) -> dict[str, bytes]:
     }
     paths = {section: _free_path(snapshot, section) for section in sections}
     files = {paths[section]: text.encode() for section, text in sections.items()}
-    return {CONFIG: _config(usable_name(name), found, paths).encode(), **files}
+    folders = _listed_folders(found)
+    config = _config(usable_name(name), folders, paths)
+    if len(folders) > MOST_SKILL_FOLDERS or len(config) > MAX_CHARACTERS:
+        raise CannotAdopt(
+            f"skills stand in {len(folders):,} folders, more than a {CONFIG} can list ({MOST_SKILL_FOLDERS:,} folders, "
+            f"{MAX_CHARACTERS // 1024} K characters): move them into fewer"
+        )
+    return {CONFIG: config.encode(), **files}
+
+
+def _listed_folders(found: Harness) -> list[str]:
+    """The folders to list; none where no skill stands, so that the default holds."""
+    return [folder for folder in found.skill_folders if is_listable(folder)] if found.skills else []
 
 
 def usable_name(text: str) -> str:
@@ -87,7 +103,12 @@ def _check_free(snapshot: Snapshot) -> None:
     for needed in (CONFIG, "prompts"):
         is_folder = needed == CONFIG and any(path.startswith(f"{CONFIG}/") for path in every)
         if needed in every or is_folder:
-            raise CannotAdopt(f"{needed} is taken by something else")
+            raise CannotAdopt(f"{needed} is taken by something else: rename that first")
+        for name in sorted({path.split("/")[0] for path in every} - {needed}):
+            if fold_name(name) == needed:
+                raise CannotAdopt(
+                    f"{name} is taken for {needed} on some systems: rename it to something else first"
+                )
 
 
 def _every_path(snapshot: Snapshot) -> set[str]:
@@ -107,22 +128,19 @@ def _fill(template: str, texts: Mapping[str, str]) -> str:
 
 def _free_path(snapshot: Snapshot, section: str) -> str:
     """A name in prompts/ that is nobody's, on systems that do not tell capitals apart either."""
-    taken = {path.lower() for path in _every_path(snapshot)}
+    taken = {"/".join(fold_name(path).split("/")[:2]) for path in _every_path(snapshot)}
     number = 1
     name = f"prompts/{section}.md"
-    while any(path == name or path.startswith(f"{name}/") for path in taken):
+    while name in taken:
         number += 1
         name = f"prompts/{section}-{number}.md"
     return name
 
 
-def _config(name: str, found: Harness, paths: Mapping[str, str]) -> str:
+def _config(name: str, skill_folders: Sequence[str], paths: Mapping[str, str]) -> str:
     """harness.yaml as text; a JSON text is a YAML text too, so that any folder name is quoted rightly."""
-    usable = [folder for folder in found.skill_folders if folder.isprintable() and "\\" not in folder]
-    folders = "".join(
-        f"  - {json.dumps(folder, ensure_ascii=False)}\n" for folder in usable[:MOST_SKILL_FOLDERS]
-    )
-    listed = f"skill_folders:\n{folders}" if folders and found.skills else ""
+    folders = "".join(f"  - {json.dumps(folder, ensure_ascii=False)}\n" for folder in skill_folders)
+    listed = f"skill_folders:\n{folders}" if folders else ""
     roles = {"request": ", role: user"}
     sections = "".join(
         f"  - {{name: {section}, file: {path}{roles.get(section, '')}}}\n" for section, path in paths.items()

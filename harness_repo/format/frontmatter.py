@@ -1,13 +1,14 @@
 """Finds the front matter of a Markdown file, and reads it as YAML; mends what a person would read all the same."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness_repo.format.problems import Problem, error, warning
-from harness_repo.format.yamlfile import YamlFile, parse_yaml
+from harness_repo.format.yamlfile import Location, YamlFile, parse_yaml
 
-_SIMPLE_LINE = re.compile(r"(\s*)([A-Za-z_-]+):(?:\s+(.*))?")
+_SIMPLE_LINE = re.compile(r"(\s*)([A-Za-z_-][A-Za-z0-9_-]*):(?:\s+(.*))?")
 # What people close a front matter with instead of ---.
 _WRONG_FENCE = re.compile(r"\s*-{2,}\s*|[—–]+|\.{3}")
 
@@ -109,9 +110,11 @@ def _split_at_key_end(lines: list[str], start: int) -> _Split:
 
 def _closes_too_late(path: str, shorter: _Split, split: _Split) -> bool:
     """Whether the `---` that was found is a rule in the body: what looks like keys is sound, what follows is not."""
+    between = split.text.split("\n")[len(shorter.text.split("\n")) :]
+    has_text = any(line.strip() and not _belongs_to_keys(line) for line in between)
     is_before_a_gap = shorter.body.startswith(("\n", "#")) and shorter.body_line < split.body_line
     read, problems = parse_yaml(path, shorter.text, first_line=shorter.line)
-    return is_before_a_gap and not problems and read is not None and isinstance(read.value, dict)
+    return has_text and is_before_a_gap and not problems and read is not None and isinstance(read.value, dict)
 
 
 def _read(path: str, split: _Split) -> tuple[YamlFile | None, list[Problem]]:
@@ -122,26 +125,89 @@ def _read(path: str, split: _Split) -> tuple[YamlFile | None, list[Problem]]:
     return read, problems
 
 
+# After so many keys nothing is tried as YAML any more, which takes time where it is none.
+_MOST_TRIED = 200
+_BLOCK = re.compile(r"([|>])[+-]?[0-9]?[+-]?(?:\s+#.*)?")
+
+
+@dataclass
+class _Entry:
+    """A key at the start of a line, and all lines up to the next one."""
+
+    key: str
+    # What stands behind the colon, and the lines that follow.
+    first: str
+    rest: list[str]
+    line: int
+
+
 def _read_simple_lines(split: _Split) -> YamlFile:
-    values: dict[str, Any] = {}
-    lines: dict[tuple[str | int, ...], int] = {}
-    group = ""
-    for number, line in enumerate(split.text.split("\n"), split.line):
-        match = _SIMPLE_LINE.fullmatch(line)
-        if match is None:
-            continue
-        indent, key, value = match.groups()
-        if indent and isinstance(values.get(group), dict):
-            values[group].setdefault(key, _unquote(value))
-            lines.setdefault((group, key), number)
-        elif not indent and key not in values:
-            group = key
-            values[key] = _unquote(value) if value else {}
-            lines[key,] = number
+    values, lines = _read_entries(split.text.split("\n"), split.line, is_outermost=True)
     return YamlFile(values, lines)
 
 
-def _unquote(value: str | None) -> str:
-    text = (value or "").strip()
+def _read_entries(
+    texts: Sequence[str], line: int, *, is_outermost: bool
+) -> tuple[dict[str, Any], dict[Location, int]]:
+    """The value of each key, and the lines of all; of two with one name the first stays."""
+    values: dict[str, Any] = {}
+    lines: dict[Location, int] = {}
+    for entry in _entries(texts, line):
+        if entry.key in values:
+            continue
+        value, inner = _read_entry(entry, try_yaml=len(values) < _MOST_TRIED, may_nest=is_outermost)
+        values[entry.key] = value
+        lines |= {(entry.key, *at): number for at, number in inner.items()}
+        lines[entry.key,] = entry.line
+    return values, lines
+
+
+def _entries(texts: Sequence[str], line: int) -> list[_Entry]:
+    found: list[_Entry] = []
+    for number, text in enumerate(texts, line):
+        match = _SIMPLE_LINE.fullmatch(text)
+        if match is not None and not match.group(1):
+            found.append(_Entry(match.group(2), (match.group(3) or "").strip(), [], number))
+        elif found and not text.startswith("#"):
+            found[-1].rest.append(text)
+    return found
+
+
+def _read_entry(entry: _Entry, *, try_yaml: bool, may_nest: bool) -> tuple[Any, dict[Location, int]]:
+    """As YAML, if this much of it is; else as a person would read it."""
+    if try_yaml:
+        text = "\n".join([f"{entry.key}: {entry.first}", *entry.rest])
+        read, problems = parse_yaml("", text, first_line=entry.line)
+        if read is not None and not problems and isinstance(read.value, dict) and len(read.value) == 1:
+            return read.value[entry.key], {at[1:]: line for at, line in read.lines.items() if at}
+    block = _BLOCK.fullmatch(entry.first)
+    if block is not None:
+        return _block_text(entry.rest, is_folded=block.group(1) == ">"), {}
+    said = [text for text in entry.rest if text.strip() and not text.lstrip().startswith("#")]
+    if may_nest and not entry.first and said and _SIMPLE_LINE.fullmatch(said[0]):
+        indent = len(said[0]) - len(said[0].lstrip())
+        return _read_entries(
+            [_dedent(text, indent) for text in entry.rest], entry.line + 1, is_outermost=False
+        )
+    return _unquote(" ".join([entry.first, *(text.strip() for text in said)])), {}
+
+
+def _block_text(texts: Sequence[str], *, is_folded: bool) -> str:
+    """A block scalar without its indentation; folded, its lines are joined, and blank ones divide."""
+    lines = [text.strip() for text in texts] if is_folded else [text.rstrip() for text in texts]
+    if not is_folded:
+        filled = [text for text in lines if text]
+        indent = min((len(text) - len(text.lstrip()) for text in filled), default=0)
+        return "\n".join(text[indent:] for text in lines).strip("\n")
+    return "\n".join(" ".join(part.split("\n")) for part in "\n".join(lines).strip("\n").split("\n\n"))
+
+
+def _dedent(text: str, indent: int) -> str:
+    """The text without so much white space, and without what it has less."""
+    return text[min(indent, len(text) - len(text.lstrip())) :]
+
+
+def _unquote(value: str) -> str:
+    text = value.strip()
     quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
     return text[1:-1] if quoted else text

@@ -14,7 +14,6 @@ from harness_repo.format.prompts import (
     JUDGE_VARIABLES,
     PromptSection,
     parse_template,
-    variables_of,
 )
 from harness_repo.format.skillpaths import (
     DEFAULT_SKILL_FOLDERS,
@@ -26,6 +25,7 @@ from harness_repo.format.skillpaths import (
     parent_folder,
 )
 from harness_repo.format.skills import Skill, parse_skill
+from harness_repo.format.templates import variables_of
 from harness_repo.format.tools import Tool, parse_tool
 from harness_repo.format.yamlfile import Location, YamlFile, check_schema, read_yaml
 from harness_repo.snapshot import Snapshot
@@ -35,7 +35,10 @@ CONFIG = "harness.yaml"
 _HOOK_FILE = re.compile(r"hooks/[^/]+\.ya?ml")
 _TOOL_FILE = re.compile(r"tools/[^/]+\.ya?ml")
 _PROMPT_FILE = re.compile(r"prompts/.+")
-_NAME_LINE = re.compile(rb"""^[ \t]*["']?name["']?[ \t]*:""", re.MULTILINE)
+# The outermost key of that name, and one that is indented where there is none.
+_NAME_LINES = tuple(
+    re.compile(start + rb"""["']?name["']?[ \t]*:""", re.MULTILINE) for start in (rb"^", rb"^[ \t{]*")
+)
 
 HarnessKind = Literal["agent", "judge"]
 
@@ -103,7 +106,7 @@ def read_harness(files: Mapping[str, bytes] | Snapshot) -> Harness:
         name=values.get("name", ""),
         kind=values.get("kind", "agent"),
         model=values.get("model", {}),
-        limits=Limits(**{key: value for key, value in values.get("limits", {}).items() if key in _LIMITS}),
+        limits=_read_limits(values.get("limits", {})),
         prompt=prompt,
         reply_skill_required=values.get("reply_skill_required", True),
         skills={skill.name: skill for skill in skills},
@@ -119,7 +122,10 @@ def read_harness(files: Mapping[str, bytes] | Snapshot) -> Harness:
     return replace(harness, problems=problems + list(entry_problems(snapshot)))
 
 
-_LIMITS = frozenset(Limits.__dataclass_fields__)
+def _read_limits(values: Mapping[str, Any]) -> Limits:
+    """The limits that are known; to JSON Schema 3.0 is an integer too."""
+    known = {key: value for key, value in values.items() if key in Limits.__dataclass_fields__}
+    return Limits(**{key: value if key == "seconds" else int(value) for key, value in known.items()})
 
 
 def is_harness_path(
@@ -194,11 +200,11 @@ def _find_skills(files: Mapping[str, bytes], values: dict[str, Any]) -> SkillPat
 
 def _skill_folders(values: dict[str, Any], found: SkillPaths) -> tuple[str, ...]:
     listed = values.get("skill_folders")
-    return tuple(listed) if listed else tuple(_folders_with_skills(found)) or DEFAULT_SKILL_FOLDERS
+    return tuple(listed) if listed else tuple(sorted(_folders_with_skills(found))) or DEFAULT_SKILL_FOLDERS
 
 
-def _folders_with_skills(found: SkillPaths) -> list[str]:
-    return sorted({parent_folder(path.rpartition("/")[0]) for path in found.paths})
+def _folders_with_skills(found: SkillPaths) -> set[str]:
+    return {parent_folder(path.rpartition("/")[0]) for path in found.paths}
 
 
 def _read_skills(files: Mapping[str, bytes], found: SkillPaths) -> tuple[list[Skill], list[Problem]]:
@@ -231,7 +237,9 @@ def _read_parts(
 
 
 def _name_line(data: bytes) -> int:
-    found = _NAME_LINE.search(data)
+    # Of Markdown, what stands above the body.
+    data = data.split(b"\n---", 1)[0]
+    found = next(filter(None, (pattern.search(data) for pattern in _NAME_LINES)), None)
     return data[: found.start()].count(b"\n") + 1 if found else 1
 
 
@@ -241,6 +249,8 @@ def _read_prompt(
     known = JUDGE_VARIABLES if values.get("kind") == "judge" else AGENT_VARIABLES
     sections: list[PromptSection] = []
     problems: list[Problem] = []
+    # A file is read once, however many sections name it.
+    templates: dict[str, str | None] = {}
     for number, entry in enumerate(values.get("prompt", ())):
         if entry is None:
             continue
@@ -249,8 +259,10 @@ def _read_prompt(
             line = config.line_of(("prompt", number))
             problems.append(error(CONFIG, line, "prompt_missing", f"there is no file {path}"))
             continue
-        template, more = parse_template(path, files[path], known)
-        problems += more
+        if path not in templates:
+            templates[path], more = parse_template(path, files[path], known)
+            problems += more
+        template = templates[path]
         if template is not None:
             sections.append(PromptSection(entry["name"], path, entry.get("role", "system"), template))
     return sections, problems + _unused_prompts(files, values)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from harness_repo.format.cel import CelError, check_cel
+from harness_repo.format.cel_names import EVENT_VARIABLES, VARIABLES
 from harness_repo.format.json_schema import SchemaUnusable, check_json_schema
 from harness_repo.format.patterns import PatternError, compile_pattern
 from harness_repo.format.problems import Problem, error
-from harness_repo.format.yamlfile import YamlFile, check_schema, read_yaml
+from harness_repo.format.yamlfile import YamlFile, as_list, as_mapping, check_schema, read_yaml
 from harness_repo.format.yamlnodes import Location
 
 Event = Literal["input", "tool_call", "tool_result", "reply"]
@@ -79,14 +80,15 @@ class Hook:
 
 
 def parse_hook(path: str, data: bytes) -> tuple[Hook | None, list[Problem]]:
-    """Read a hook file; None when anything in it is an error, since half a rule is another rule."""
+    """Read a hook file; None when anything in it is an error, since half a rule is another rule.
+
+    All that is wrong is told at once: what one part says does not wait for the others to be right.
+    """
     read, problems = read_yaml(path, data)
     if read is None:
         return None, problems
     more, _ = check_schema(path, read, "hook")
-    problems += more
-    if not any(problem.is_error for problem in problems):
-        problems += list(_meaning_problems(path, read))
+    problems += [*more, *_meaning_problems(path, read)]
     if any(problem.is_error for problem in problems):
         return None, problems
     return _build(path, read.value), problems
@@ -105,57 +107,81 @@ def known_check(check: dict[str, Any]) -> dict[str, Any]:
     """The check without what its kind does not know, which is a warning in the file and nothing to go by."""
     if "kind" not in check:
         return check
-    return {key: value for key, value in check.items() if key in {"kind", *_SETTINGS[check["kind"]]}}
+    kind = check["kind"]
+    known = _SETTINGS.get(kind, set()) if isinstance(kind, str) else set()
+    return {key: value for key, value in check.items() if key in {"kind", *known}}
 
 
 def _meaning_problems(path: str, read: YamlFile) -> Iterator[Problem]:
-    """What a schema cannot say: expressions that do not compile, actions that do not fit the event."""
-    values: Any = read.value
-    event, action, when = values["event"], values["on_fail"]["action"], values.get("when")
-    if action not in ACTIONS[event]:
+    """What a schema cannot say, of all parts that are what they should be."""
+    values = as_mapping(read.value)
+    fail, when = as_mapping(values.get("on_fail")), values.get("when")
+    event = values.get("event") if values.get("event") in list(ACTIONS) else None
+    if event is not None:
+        yield from _action_problem(path, read, event, fail.get("action"))
+    if isinstance(when, str):
+        yield from _cel_problems(path, read, ("when",), when, event)
+    else:
+        yield from _check_problems(path, read, "when", event)
+    yield from _check_problems(path, read, "check", event)
+    for number, entry in enumerate(as_list(fail.get("substitute"))):
+        pattern = as_mapping(entry).get("pattern")
+        yield from _regex_problem(path, read, ("on_fail", "substitute", number), pattern)
+
+
+def _action_problem(path: str, read: YamlFile, event: str, action: object) -> Iterator[Problem]:
+    if action not in ACTIONS[event] and action in ACTIONS["reply"]:
         hint = f"at {event}: {', '.join(ACTIONS[event])}"
         line = read.line_of(("on_fail", "action"))
         yield error(path, line, "hook_action", f"{action} is not possible at {event}", hint)
-    if isinstance(when, str):
-        yield from _cel_problem(path, read, ("when",), when)
-    elif when is not None:
-        yield from _check_problems(path, read, "when", event)
-    yield from _check_problems(path, read, "check", event)
-    for number, entry in enumerate(values["on_fail"].get("substitute", ())):
-        yield from _regex_problem(path, read, ("on_fail", "substitute", number), entry["pattern"])
 
 
-def _check_problems(path: str, read: YamlFile, key: str, event: str) -> Iterator[Problem]:
-    values: Any = read.value
-    check = known_check(values[key])
+def _check_problems(path: str, read: YamlFile, key: str, event: str | None) -> Iterator[Problem]:
+    check = known_check(as_mapping(as_mapping(read.value).get(key)))
     kind = check.get("kind")
-    if kind in REPLY_CHECKS and event != "reply":
+    if event not in (None, "reply") and kind in list(REPLY_CHECKS):
         yield error(path, read.line_of((key, "kind")), "hook_check", f"{kind} checks replies only")
-    if "cel" in check:
-        yield from _cel_problem(path, read, (key, "cel"), check["cel"])
-    if "schema" in check:
-        yield from _schema_problem(path, read, (key, "schema"), check["schema"])
-    if "regex" in check:
-        yield from _regex_problem(path, read, (key, "regex"), check["regex"])
-    for number, pattern in enumerate(check.get("patterns", ())):
+    yield from _cel_problems(path, read, (key, "cel"), check.get("cel"), event)
+    yield from _schema_problem(path, read, (key, "schema"), check.get("schema"))
+    yield from _regex_problem(path, read, (key, "regex"), check.get("regex"))
+    for number, pattern in enumerate(as_list(check.get("patterns"))):
         yield from _regex_problem(path, read, (key, "patterns", number), pattern)
 
 
-def _cel_problem(path: str, read: YamlFile, location: Location, source: str) -> Iterator[Problem]:
+def _cel_problems(
+    path: str, read: YamlFile, location: Location, source: object, event: str | None
+) -> Iterator[Problem]:
+    """An expression that does not compile, and names in it that are never there: its rule would never be checked."""
+    if not isinstance(source, str) or not source:
+        return
+    line = read.line_of(location)
+    variables = VARIABLES if event is None else EVENT_VARIABLES[event]
     try:
-        check_cel(source)
+        unknown = check_cel(source, variables)
     except CelError as failure:
-        yield error(path, read.line_of(location), "cel_syntax", f"{failure}, column {failure.column}")
+        column = f", column {failure.column}" if failure.column else ""
+        yield error(path, line, "cel_syntax", f"{failure}{column}")
+        return
+    for name in unknown:
+        column = f", column {name.column}" if name.column else ""
+        if name.is_function:
+            yield error(path, line, "cel_function", f"there is no function {name.name[:80]!r}{column}")
+            continue
+        hint = f"there are: {', '.join(sorted(variables))}"
+        where = f" at {event}" if name.name in VARIABLES else ""
+        yield error(path, line, "cel_variable", f"there is no {name.name[:80]!r}{where}{column}", hint)
 
 
 def _schema_problem(path: str, read: YamlFile, location: Location, schema: object) -> Iterator[Problem]:
     try:
-        check_json_schema(schema)
+        check_json_schema(as_mapping(schema))
     except SchemaUnusable as failure:
         yield error(path, read.line_of(location), "check_schema", str(failure))
 
 
-def _regex_problem(path: str, read: YamlFile, location: Location, pattern: str) -> Iterator[Problem]:
+def _regex_problem(path: str, read: YamlFile, location: Location, pattern: object) -> Iterator[Problem]:
+    if not isinstance(pattern, str):
+        return
     try:
         compile_pattern(pattern)
     except PatternError as failure:

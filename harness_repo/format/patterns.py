@@ -22,6 +22,8 @@ def compile_pattern(pattern: str) -> regex.Pattern[str]:
         raise PatternError(f"the pattern {_short(pattern)} is broken: {failure}") from failure
     except (RecursionError, OverflowError, MemoryError):
         raise PatternError(f"the pattern {_short(pattern)} is too large or nested too deeply") from None
+    except Exception as failure:
+        raise PatternError(f"the pattern {_short(pattern)} cannot be used: {failure}"[:300]) from failure
 
 
 def search(pattern: str, text: str) -> str | None:

@@ -11,9 +11,11 @@ from jmespath.exceptions import JMESPathError
 # Of an expression with its arguments; the schema of a tool file allows far less before they stand in it.
 MOST_CHARACTERS = 100_000
 
-# Texts are passed over whole: what looks like a placeholder inside one is text.
+# Texts are passed over whole: what looks like a placeholder inside one is text. One that is not closed goes to the end,
+# or each of its quotes would be looked at anew.
 _TOKEN = re.compile(
-    r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?P<literal>(?:\\.|[^`\\])*)`|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}""",
+    r"""'(?:\\.|[^'\\])*+(?:'|\\?\Z)|"(?:\\.|[^"\\])*+(?:"|\\?\Z)|`(?P<literal>(?:\\.|[^`\\])*+)(?:`|\\?\Z)"""
+    r"""|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}""",
     re.DOTALL,
 )
 

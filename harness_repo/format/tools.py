@@ -7,7 +7,7 @@ from typing import Any
 from harness_repo.format.json_schema import SchemaUnusable, check_json_schema
 from harness_repo.format.problems import Problem, error
 from harness_repo.format.tool_sources import known_source, source_problems
-from harness_repo.format.yamlfile import YamlFile, check_schema, read_yaml
+from harness_repo.format.yamlfile import YamlFile, as_mapping, check_schema, read_yaml
 
 # The runtime's own tool.
 LOAD_SKILL = "load_skill"
@@ -43,16 +43,12 @@ class Tool:
 
 
 def parse_tool(path: str, data: bytes) -> tuple[Tool | None, list[Problem]]:
-    """Read a tool file; None when anything in it is an error."""
+    """Read a tool file; None when anything in it is an error. All that is wrong is told at once."""
     read, problems = read_yaml(path, data)
     if read is None:
         return None, problems
     more, _ = check_schema(path, read, "tool")
-    problems += more
-    for check in (_meaning_problems, source_problems):
-        # Each relies on what the one before has found to be right.
-        if not any(problem.is_error for problem in problems):
-            problems += check(path, read)
+    problems += [*more, *_meaning_problems(path, read), *source_problems(path, read)]
     if any(problem.is_error for problem in problems):
         return None, problems
     return _build(path, read.value), problems
@@ -81,12 +77,18 @@ def describe(description: str, returns: dict[str, str]) -> str:
 
 
 def _meaning_problems(path: str, read: YamlFile) -> Iterator[Problem]:
-    values: Any = read.value
-    if values["name"] == LOAD_SKILL:
+    values = as_mapping(read.value)
+    if values.get("name") == LOAD_SKILL:
         message = f"{LOAD_SKILL} is the runtime's own tool"
         yield error(path, read.line_of(("name",)), "tool_name", message)
-    for key in ("parameters", "result_schema"):
-        try:
-            check_json_schema(values.get(key, {}))
-        except SchemaUnusable as failure:
-            yield error(path, read.line_of((key,)), f"tool_{key}", str(failure))
+    for message in _schema_faults(values.get("parameters")):
+        yield error(path, read.line_of(("parameters",)), "tool_parameters", message)
+    for message in _schema_faults(values.get("result_schema")):
+        yield error(path, read.line_of(("result_schema",)), "tool_result_schema", message)
+
+
+def _schema_faults(schema: object) -> Iterator[str]:
+    try:
+        check_json_schema(as_mapping(schema))
+    except SchemaUnusable as failure:
+        yield str(failure)

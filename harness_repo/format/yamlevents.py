@@ -52,31 +52,44 @@ def read_quickly(text: str, first_line: int) -> QuickResult | None:
         return None
     try:
         return _EventReader(text, first_line).read()
-    except (_NotQuick, yaml.YAMLError, ValueError):
+    except Exception:  # noqa: BLE001  whatever the library stumbles over, the other way says what it is
         return None
 
 
 def line_too_much(text: str) -> int | None:
-    """The line, counted from 0, on which a text goes far beyond the limits; None when it does not, or is no YAML.
+    """The line, counted from 0, on which a text goes beyond the limits; None when it does not, or is no YAML.
 
-    ruamel would spend seconds on what libyaml runs through at once.
+    ruamel would spend seconds on what libyaml runs through at once. Aliases are not followed here.
     """
     if _LOADER is None:
         return None
-    depth = count = 0
+    # For each collection that is open whether its next node is a key, which does not count; None in a sequence.
+    is_key: list[bool | None] = []
+    values = 0
     try:
         for event in yaml.parse(text, Loader=_LOADER):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            count += 1
-            # Of the events of a mapping every other one is a key, and each collection has an end.
-            if depth > MAX_DEPTH + 1 or count > 3 * MAX_NODES:
+            if isinstance(event, yaml.CollectionEndEvent):
+                is_key.pop()
+            elif isinstance(event, yaml.NodeEvent):
+                values += _count_value(event, is_key)
+            if len(is_key) > MAX_DEPTH + 1 or values > MAX_NODES:
                 return _line_of(event.start_mark)
     except yaml.MarkedYAMLError as failure:
         # libyaml has a limit of its own, and sees that far ahead.
         return _line_of(failure.problem_mark) if "nesting depth" in str(failure.problem) else None
-    except (yaml.YAMLError, ValueError):
+    except Exception:  # noqa: BLE001  no YAML, which is told elsewhere
         return None
     return None
+
+
+def _count_value(event: yaml.NodeEvent, is_key: list[bool | None]) -> int:
+    """1 for a value, 0 for a key; `is_key` is brought up to the next node."""
+    counts = not (is_key and is_key[-1])
+    if is_key and is_key[-1] is not None:
+        is_key[-1] = not is_key[-1]
+    if isinstance(event, yaml.CollectionStartEvent):
+        is_key.append(True if isinstance(event, yaml.MappingStartEvent) else None)
+    return int(counts)
 
 
 def _line_of(mark: Any) -> int:

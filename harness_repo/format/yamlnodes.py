@@ -1,5 +1,6 @@
 """Builds JSON values from ruamel's YAML nodes, with the line of each; limits of size, depth and aliases hold."""
 
+import math
 from typing import Any
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -7,6 +8,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 MAX_ALIASES = 50
 MAX_NODES = 20_000
 MAX_DEPTH = 40
+# Of a number; Python reads and writes those of a few thousand digits only.
+MAX_NUMBER_CHARACTERS = 1000
 
 Location = tuple[str | int, ...]
 Scalar = str | int | float | bool | None
@@ -82,17 +85,19 @@ class NodeBuilder:
 
 
 def scalar_value(tag: str, text: str) -> Scalar:
-    """YAML 1.2 core scalars; everything else, dates too, stays the text that stands there. ValueError."""
+    """YAML 1.2 core scalars; all else, dates and what only looks like a number too, stays the text that it is."""
     kind = tag.rsplit(":", 1)[-1]
     if kind == "null":
         return None
     if kind == "bool":
         return text.lower() == "true"
-    if kind == "int":
-        return _integer(text)
-    if kind == "float" and text.lower().lstrip("+-") not in (".inf", ".nan"):
-        return _finite(text)
-    return text
+    if kind not in ("int", "float") or len(text) > MAX_NUMBER_CHARACTERS:
+        return text
+    try:
+        return _integer(text) if kind == "int" else _finite(text)
+    except ValueError:
+        # 0x_ and +_ are numbers to the patterns of YAML's libraries.
+        return text
 
 
 def _integer(text: str) -> int:
@@ -104,4 +109,4 @@ def _integer(text: str) -> int:
 def _finite(text: str) -> float | str:
     """JSON knows no infinity, and 1e999 is one."""
     number = float(text.replace("_", ""))
-    return number if abs(number) != float("inf") else text
+    return number if math.isfinite(number) else text

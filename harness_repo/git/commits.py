@@ -1,35 +1,20 @@
 """Commits and tags as objects, and histories of them."""
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
+from harness_repo.git.commitinfo import CommitInfo, parse_commit
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.git.gitio import COMMITTER_EMAIL, COMMITTER_NAME, GitRunner
 from harness_repo.git.objects import Author, ObjectReader, ObjectWriter
 
 WORKBENCH = Author(COMMITTER_NAME, COMMITTER_EMAIL)
-# Unit separators: neither stands in a name, and a message that has one does no harm, being last.
-_FORMAT = "%H%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%B"
-
-
-@dataclass(frozen=True)
-class CommitInfo:
-    """One version as people see it."""
-
-    sha: str
-    parents: tuple[str, ...]
-    author: str
-    email: str
-    when: datetime
-    # Subject, body and trailers.
-    message: str
-
-    @property
-    def subject(self) -> str:
-        """The message's first line."""
-        return self.message.partition("\n")[0]
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+# A tag of a tag of a tag: git itself makes one only.
+_MOST_TAGS = 10
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
@@ -56,6 +41,9 @@ def write_commit(
     writer: ObjectWriter, tree: str, parents: Sequence[str], author: Author, message: str
 ) -> str:
     """Add a commit by the author, committed by the workbench, now; no ref moves."""
+    if tree == EMPTY_TREE:
+        # Git knows it by heart, and may not have written it; whoever checks the repository misses it.
+        writer.add("tree", b"")
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"author {_signature(author)}", f"committer {_signature(WORKBENCH)}"]
     return writer.add("commit", _header(lines) + _text(message))
@@ -68,27 +56,31 @@ def write_tag(writer: ObjectWriter, name: str, commit: str, author: Author, mess
 
 
 def read_links(reader: ObjectReader, commit: str) -> Links:
-    """The tree and the parents of a commit; HarnessRepoError when it is not there."""
+    """The tree and the parents of a commit; HarnessRepoError when it is not there, or damaged."""
     fields = _fields(reader.read(commit, "commit"))
-    return Links(
-        next((value for key, value in fields if key == "tree"), ""),
-        tuple(value for key, value in fields if key == "parent"),
-    )
+    trees = [value for key, value in fields if key == "tree"]
+    parents = tuple(value for key, value in fields if key == "parent")
+    if len(trees) != 1 or not all(_OBJECT_ID.fullmatch(sha) for sha in (*trees, *parents)):
+        raise HarnessRepoError(f"commit {commit} is damaged")
+    return Links(trees[0], parents)
 
 
 def peel(reader: ObjectReader, sha: str) -> str | None:
     """The commit that an object is or leads to as a tag; None when it leads to none."""
-    found = reader.find(sha)
-    while found is not None and found.kind == "tag":
-        sha = next(value for key, value in _fields(found.data) if key == "object")
+    for _step in range(_MOST_TAGS):
         found = reader.find(sha)
-    return sha if found is not None and found.kind == "commit" else None
+        if found is None or found.kind != "tag":
+            return sha if found is not None and found.kind == "commit" else None
+        sha = next((value for key, value in _fields(found.data) if key == "object"), "")
+        if not _OBJECT_ID.fullmatch(sha):
+            return None
+    return None
 
 
 def read_log(git: GitRunner, commit: str, limit: int) -> list[CommitInfo]:
     """The newest `limit` commits that lead to a commit, newest first."""
-    out = git.run("log", "-z", f"--max-count={limit:d}", f"--format={_FORMAT}", commit, "--").text
-    return [_commit_info(record) for record in out.split("\0") if record]
+    shas = git.run("rev-list", f"--max-count={limit:d}", commit, "--").text.split()
+    return list(_read_commits(git, shas).values())
 
 
 def read_history(git: GitRunner, commit: str, path: str, limit: int) -> list[FileChange]:
@@ -97,15 +89,37 @@ def read_history(git: GitRunner, commit: str, path: str, limit: int) -> list[Fil
     A merge is not among them: the commits that it brought in are.
     """
     arguments = ("log", "-z", f"--max-count={limit:d}", "--follow", "--name-status", "--find-renames")
-    # The record separator tells a commit from the names that follow it.
-    out = git.run(*arguments, f"--format=%x1e{_FORMAT}", commit, "--", path).out
+    out = git.run(*arguments, "--format=%H", commit, "--", path).out.decode("utf-8", "surrogateescape")
+    steps = list(_read_steps(out))
+    commits = _read_commits(git, [sha for sha, _ in steps])
     changes: list[FileChange] = []
-    for record in out.decode("utf-8", "surrogateescape").split("\x1e")[1:]:
-        info, *names = record.split("\0")
-        change = _file_change(_commit_info(info), [name for name in names if name.strip("\n")], path)
+    for sha, names in steps:
+        change = _file_change(commits[sha], names, path)
         path = change.old_path or change.path
         changes.append(change)
     return changes
+
+
+def _read_commits(git: GitRunner, shas: Sequence[str]) -> dict[str, CommitInfo]:
+    with ObjectReader(git) as reader:
+        return {sha: parse_commit(sha, reader.read(sha, "commit")) for sha in shas}
+
+
+def _read_steps(out: str) -> Iterator[tuple[str, list[str]]]:
+    """What `git log -z --format=%H --name-status` says: ids, and for most of them a letter with one path or two."""
+    fields = out.split("\0")
+    at = 0
+    while at < len(fields):
+        sha = fields[at].strip("\n")
+        at += 1
+        names: list[str] = []
+        letter = fields[at].strip("\n")[:1] if at < len(fields) else ""
+        if letter.isupper():
+            size = 3 if letter in "RC" else 2
+            names = fields[at : at + size]
+            at += size
+        if sha:
+            yield sha, names
 
 
 def _file_change(commit: CommitInfo, names: Sequence[str], path: str) -> FileChange:
@@ -115,18 +129,6 @@ def _file_change(commit: CommitInfo, names: Sequence[str], path: str) -> FileCha
     if status == "renamed" and len(names) > 2:
         return FileChange(commit, names[2], status, names[1])
     return FileChange(commit, names[1] if len(names) > 1 else path, status)
-
-
-def _commit_info(record: str) -> CommitInfo:
-    sha, parents, author, email, when, message = record.split("\x1f", 5)
-    return CommitInfo(
-        sha.strip("\n"),
-        tuple(parents.split()),
-        author,
-        email,
-        datetime.fromisoformat(when),
-        message.strip("\n"),
-    )
 
 
 def _signature(author: Author) -> str:

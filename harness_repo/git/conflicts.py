@@ -1,19 +1,21 @@
 """What people have to decide when a merge cannot: which files, how they clash, and the lines in question."""
 
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 
+from harness_repo.git.blobs import read_blobs
 from harness_repo.git.gitio import GitRunner
-from harness_repo.git.objects import read_blobs
+from harness_repo.git.markedfile import Clash, Sides, merge_lines
+from harness_repo.git.scratch import Scratch
+from harness_repo.git.unions import unite
 
 # Bigger files are named without their hunks: nobody reads that many lines in a conflict.
 _MAX_BYTES = 1_000_000
 _BASE, _OURS, _THEIRS = "1", "2", "3"
 _TYPE = re.compile(r"CONFLICT \(([^)]*)\)")
-_MARKS = re.compile(rb"^(<+|\|+|=+|>+)", re.MULTILINE)
+_MARKDOWN = ".md"
 # What has gone wrong whatever git says of the contents.
 _LINK_MODES = {"120000": "symbolic link", "160000": "submodule"}
 
@@ -22,7 +24,7 @@ _LINK_MODES = {"120000": "symbolic link", "160000": "submodule"}
 class ConflictHunk:
     """One run of lines that both sides changed, as each has it; lines end as they do in the file."""
 
-    # 1-based, in the file as it is merged so far, where every hunk above was decided for ours.
+    # 1-based, in the file as it is merged so far, where every open hunk above was decided for ours.
     line: int
     base: str
     ours: str
@@ -35,9 +37,9 @@ class FileConflict:
 
     path: str
     # content, add/add, binary, modify/delete (theirs deleted it), delete/modify (ours did), symbolic link, submodule,
-    # or git's own word: rename/rename, rename/delete, file/directory, ...
+    # or git's own word: rename/rename, rename/delete, file/directory, distinct modes, ...
     kind: str
-    # For content and add/add of text; the other kinds are about the file as a whole.
+    # For content and add/add of text, the open ones only; the other kinds are about the file as a whole.
     hunks: tuple[ConflictHunk, ...] = ()
 
 
@@ -48,6 +50,16 @@ class Stage:
     mode: str
     sha: str
     number: str
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of the conflicts that git found."""
+
+    # Path -> its content, where nobody has to decide after all.
+    files: Mapping[str, bytes]
+    # By path; one for each.
+    open: tuple[FileConflict, ...]
 
 
 @dataclass(frozen=True)
@@ -78,28 +90,44 @@ def parse_conflicts(fields: Sequence[str]) -> MergeOutput:
     return MergeOutput(stages, {path: frozenset(found) for path, found in types.items()})
 
 
-def describe_conflicts(
-    git: GitRunner, output: MergeOutput, labels: Sequence[str], env: Mapping[str, str] | None = None
-) -> tuple[FileConflict, ...]:
-    """The conflicts by path; `labels` are what git appends to a name that it had to move out of the way.
+def settle_conflicts(
+    git: GitRunner, output: MergeOutput, labels: Sequence[str], scratch: Scratch | None = None
+) -> Settled:
+    """Unite what both sides only add to Markdown, and describe the rest.
 
-    `env` is the environment that the merge was made in.
+    `labels` are what git appends to a name that it had to move out of the way; `scratch` is where it merged.
     """
-    found = []
-    for path, sides in output.stages.items():
-        stages = {stage.number: stage for stage in sides}
+    settled: dict[str, bytes] = {}
+    found: dict[str, FileConflict] = {}
+    shas = [stage.sha for sides in output.stages.values() for stage in sides if stage.mode not in _LINK_MODES]
+    blobs = read_blobs(git, shas, scratch)
+    for path, listed in output.stages.items():
+        stages = {stage.number: stage for stage in listed}
         kind = _kind(stages, output.types.get(path, frozenset()))
-        hunks = _read_hunks(git, stages, env) if kind in {"content", "add/add"} else ()
-        plain = _plain(path, labels)
-        found.append(FileConflict(plain, "binary" if hunks is None else kind, hunks or ()))
-    return tuple(sorted(found, key=lambda conflict: conflict.path))
+        sides = _read_sides(stages, blobs) if kind in {"content", "add/add"} else None
+        can_unite = sides is not None and _may_unite(path, stages, sides)
+        parts = _merge_parts(git, sides, can_unite=can_unite)
+        if can_unite and not any(isinstance(part, Clash) for part in parts):
+            settled[path] = b"".join(part for part in parts if isinstance(part, bytes))
+        else:
+            plain = _plain(path, labels)
+            is_binary = sides is not None and _is_binary(sides)
+            # One path may be in the way of another kind of thing: it is one decision.
+            found.setdefault(plain, FileConflict(plain, "binary" if is_binary else kind, _list_hunks(parts)))
+    return Settled(settled, tuple(found[path] for path in sorted(found)))
+
+
+def _may_unite(path: str, stages: Mapping[str, Stage], sides: Sides) -> bool:
+    is_markdown = PurePosixPath(path).suffix.lower() == _MARKDOWN
+    return is_markdown and stages.keys() == {_BASE, _OURS, _THEIRS} and not _is_binary(sides)
 
 
 def _kind(stages: Mapping[str, Stage], types: frozenset[str]) -> str:
     links = [_LINK_MODES[stage.mode] for stage in stages.values() if stage.mode in _LINK_MODES]
     others = sorted(types - {"contents", "modify/delete"})
     if others:
-        return others[0]
+        # Git says what it lacks to merge a submodule, of which it never has anything here.
+        return "submodule" if others[0].startswith("submodule") else others[0]
     if "modify/delete" in types:
         return "modify/delete" if _OURS in stages else "delete/modify"
     if links:
@@ -113,60 +141,30 @@ def _plain(path: str, labels: Sequence[str]) -> str:
     return path
 
 
-def _read_hunks(
-    git: GitRunner, stages: Mapping[str, Stage], env: Mapping[str, str] | None
-) -> tuple[ConflictHunk, ...] | None:
-    """The hunks of a text file; none when it is too big, None when it is no text."""
-    blobs = read_blobs(git, [stage.sha for stage in stages.values()], env)
-    sides = {number: blobs[stage.sha] for number, stage in stages.items()}
-    base, ours, theirs = (sides.get(number, b"") for number in (_BASE, _OURS, _THEIRS))
-    if max(len(base), len(ours), len(theirs)) > _MAX_BYTES:
-        return ()
-    if any(b"\0" in side for side in (base, ours, theirs)):
-        return None
-    # Longer than any run of the signs in the files, so that no line of theirs can be taken for a mark.
-    size = 1 + max((len(run) for side in (base, ours, theirs) for run in _MARKS.findall(side)), default=6)
-    return _parse_hunks(_merge_file(git, base, ours, theirs, size), size)
+def _read_sides(stages: Mapping[str, Stage], blobs: Mapping[str, bytes | None]) -> Sides | None:
+    """The file on each side; None when it is too big on one."""
+    texts = {number: blobs[stage.sha] for number, stage in stages.items()}
+    sides = [texts.get(number, b"") for number in (_BASE, _OURS, _THEIRS)]
+    known = [side for side in sides if side is not None and len(side) <= _MAX_BYTES]
+    return Sides(*known) if len(known) == len(sides) else None
 
 
-def _merge_file(git: GitRunner, base: bytes, ours: bytes, theirs: bytes, size: int) -> bytes:
-    """The file with the marks of its conflicts; git merge-file works on files only."""
-    with tempfile.TemporaryDirectory(prefix="harness-merge-") as folder:
-        names = [Path(folder, name) for name in ("ours", "base", "theirs")]
-        for name, data in zip(names, (ours, base, theirs), strict=True):
-            # A last line without an end would run into the mark.
-            name.write_bytes(data if not data or data.endswith(b"\n") else data + b"\n")
-        arguments = ("merge-file", "-p", "--zdiff3", f"--marker-size={size}", *map(str, names))
-        # The exit code is the number of conflicts, at most 127.
-        return git.run(*arguments, allowed=range(128)).out
+def _is_binary(sides: Sides) -> bool:
+    return any(b"\0" in side for side in sides)
 
 
-def _parse_hunks(data: bytes, size: int) -> tuple[ConflictHunk, ...]:
-    # By the sign that opens a part; the closing one ends the hunk.
-    parts: dict[bytes, list[bytes]] = {}
+def _merge_parts(git: GitRunner, sides: Sides | None, *, can_unite: bool) -> list[bytes | Clash]:
+    """What is settled in a file, and what is not; nothing for one that is not merged by lines."""
+    if sides is None or _is_binary(sides):
+        return []
+    return unite(git, sides) if can_unite else merge_lines(git, sides)
+
+
+def _list_hunks(parts: Sequence[bytes | Clash]) -> tuple[ConflictHunk, ...]:
     hunks: list[ConflictHunk] = []
-    line, part = 1, b""
-    for text in data.splitlines(keepends=True):
-        sign = text[:1] if _is_mark(text, size) else b""
-        if sign == b">":
-            hunks.append(_hunk(line, parts))
-            line, part = line + len(parts.get(b"<", ())), b""
-        elif sign:
-            parts = parts if sign != b"<" else {}
-            part = sign
-        elif part:
-            parts.setdefault(part, []).append(text)
-        else:
-            line += 1
+    line = 1
+    for part in parts:
+        if isinstance(part, Clash):
+            hunks.append(ConflictHunk(line, *(text.decode("utf-8", "replace") for text in part)))
+        line += (part.ours if isinstance(part, Clash) else part).count(b"\n")
     return tuple(hunks)
-
-
-def _is_mark(text: bytes, size: int) -> bool:
-    return text[:1] in (b"<", b"|", b"=", b">") and text.startswith(text[:1] * size)
-
-
-def _hunk(line: int, parts: Mapping[bytes, Sequence[bytes]]) -> ConflictHunk:
-    base, ours, theirs = (
-        b"".join(parts.get(sign, ())).decode("utf-8", "replace") for sign in (b"|", b"<", b"=")
-    )
-    return ConflictHunk(line, base=base, ours=ours, theirs=theirs)

@@ -1,13 +1,23 @@
 """A unified diff as data, for people to read: files, hunks, lines with their numbers."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
-from unidiff.errors import UnidiffParseError
-from unidiff.patch import Hunk as UnidiffHunk
-from unidiff.patch import PatchedFile, PatchSet
+from harness_repo.git.quoted import read_pair, unquote
 
 DiffKind = Literal["+", "-", " "]
+
+_HEADER = "diff --git "
+_RANGES = re.compile(r"@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@.*")
+_STATUSES = {
+    "new file mode ": "added",
+    "deleted file mode ": "removed",
+    "rename from ": "renamed",
+    "copy from ": "renamed",
+}
+_NO_NEWLINE = "\\"
 
 
 @dataclass(frozen=True)
@@ -42,39 +52,95 @@ class FileDiff:
 
 
 def parse_diff(text: str) -> list[FileDiff]:
-    """Read git's unified diff; ValueError when it is none."""
-    try:
-        return [_file(patched) for patched in PatchSet.from_string(text)]
-    except UnidiffParseError as failure:
-        raise ValueError(f"not a unified diff: {failure}") from failure
+    """Read git's unified diff, as `HarnessRepository.diff` gives it; ValueError when it is none."""
+    lines = _Lines(text.removesuffix("\n").split("\n") if text else [])
+    files = []
+    while not lines.is_at_end:
+        files.append(_read_file(lines))
+    return files
 
 
-def _file(patched: PatchedFile) -> FileDiff:
-    old = patched.source_file.removeprefix("a/")
-    return FileDiff(
-        path=patched.path,
-        status=_status(patched),
-        hunks=[_hunk(hunk) for hunk in patched],
-        old_path=old if patched.is_rename else None,
-        is_binary=patched.is_binary_file,
-    )
+@dataclass
+class _Lines:
+    """The lines of a diff and how far they are read; git ends a line by LF, whatever else stands in it."""
+
+    lines: Sequence[str]
+    at: int = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.at >= len(self.lines)
+
+    def next(self) -> str:
+        if self.is_at_end:
+            raise ValueError("not a unified diff: it ends in the middle")
+        self.at += 1
+        return self.lines[self.at - 1]
+
+    def is_next(self, *starts: str) -> bool:
+        return not self.is_at_end and self.lines[self.at].startswith(starts)
 
 
-def _status(patched: PatchedFile) -> str:
-    if patched.is_added_file:
-        return "added"
-    if patched.is_removed_file:
-        return "removed"
-    return "renamed" if patched.is_rename else "modified"
+@dataclass
+class _Names:
+    """What the lines above the hunks of a file say."""
+
+    old: str
+    new: str
+    status: str = "modified"
+    is_binary: bool = False
+    hunks: list[Hunk] = field(default_factory=list)
 
 
-def _hunk(hunk: UnidiffHunk) -> Hunk:
-    section = f" {hunk.section_header}" if hunk.section_header else ""
-    ranges = f"-{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length}"
-    kinds: dict[str, DiffKind] = {"+": "+", "-": "-", " ": " "}
-    lines = [
-        DiffLine(kind, line.source_line_no, line.target_line_no, line.value.removesuffix("\n"))
-        for line in hunk
-        if (kind := kinds.get(line.line_type)) is not None
-    ]
-    return Hunk(f"@@ {ranges} @@{section}", lines)
+def _read_file(lines: _Lines) -> FileDiff:
+    first = lines.next()
+    if not first.startswith(_HEADER):
+        raise ValueError(f"not a unified diff: {first[:80]!r}")
+    names = _Names(*read_pair(first.removeprefix(_HEADER)))
+    while not lines.is_at_end and not lines.is_next(_HEADER):
+        if lines.is_next("@@ "):
+            names.hunks.append(_read_hunk(lines))
+        else:
+            _read_header(names, lines.next())
+    is_moved = names.status == "renamed"
+    path = names.old if names.status == "removed" else names.new
+    return FileDiff(path, names.status, names.hunks, names.old if is_moved else None, names.is_binary)
+
+
+def _read_header(names: _Names, line: str) -> None:
+    """Take what one of git's extended header lines says; what is of no interest here is passed over."""
+    for start, status in _STATUSES.items():
+        if line.startswith(start):
+            names.status = status
+    if line.startswith(("rename from ", "copy from ")):
+        names.old = unquote(line.partition(" from ")[2])
+    elif line.startswith(("rename to ", "copy to ")):
+        names.new = unquote(line.partition(" to ")[2])
+    elif line.startswith(("Binary files ", "GIT binary patch")):
+        names.is_binary = True
+
+
+def _read_hunk(lines: _Lines) -> Hunk:
+    header = lines.next()
+    ranges = _RANGES.fullmatch(header.replace("\r", " "))
+    if ranges is None:
+        raise ValueError(f"not a unified diff: {header[:80]!r}")
+    old, old_left, new, new_left = (int(number) if number else 1 for number in ranges.groups())
+    found: list[DiffLine] = []
+    while old_left or new_left:
+        line = lines.next()
+        # Some tools take the space off an empty line.
+        kind, text = line[:1] or " ", line[1:]
+        if kind == _NO_NEWLINE:
+            continue
+        if kind not in "+- " or (kind != "+" and not old_left) or (kind != "-" and not new_left):
+            raise ValueError(f"not a unified diff: {line[:80]!r}")
+        if kind == "+":
+            found.append(DiffLine("+", None, new, text))
+        else:
+            found.append(DiffLine("-", old, None, text) if kind == "-" else DiffLine(" ", old, new, text))
+        old, old_left = (old + 1, old_left - 1) if kind != "+" else (old, old_left)
+        new, new_left = (new + 1, new_left - 1) if kind != "-" else (new, new_left)
+    while lines.is_next(_NO_NEWLINE):
+        lines.next()
+    return Hunk(header, found)

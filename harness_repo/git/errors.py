@@ -50,6 +50,14 @@ class RepoBusy(HarnessRepoError):
     """Another process holds the lock; trying again later is all right."""
 
 
+class TooLarge(HarnessRepoError):
+    """A version, a file or another object that has more than is taken in here; the message says what has."""
+
+
+class TimedOut(HarnessRepoError):
+    """A git process did not end in time, and was killed."""
+
+
 class RepoExists(HarnessRepoError):
     """There is something at the path where a new repository was to be created."""
 

@@ -7,6 +7,7 @@ whoever has the lock knows that no git process of ours is at work, even when the
 import contextlib
 import fcntl
 import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,8 @@ _OURS_SECONDS = 0.5
 # One that nobody of ours announced may be of a git that waits for something.
 STALE_SECONDS = 30.0
 _POLL_SECONDS = 0.002
+# Where git says which process collects garbage.
+_GC = "gc.pid"
 
 
 _held: set[int] = set()
@@ -41,13 +44,15 @@ class WriterLock:
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
         self.descriptor = descriptor
+        self._said: list[str] = []
 
     @contextlib.contextmanager
     def announced(self, refs: Sequence[str]) -> Iterator[None]:
         """Say which refs are about to be locked, so that a successor can clear up if this process dies."""
-        os.pwrite(self.descriptor, os.fsencode("\n".join(refs)), 0)
+        before = self._said
+        self._say([*before, *refs])
         yield
-        os.ftruncate(self.descriptor, 0)
+        self._say(before)
 
     def clear_up(self) -> None:
         """Take away the git locks of a writer that died while it held this one."""
@@ -61,6 +66,45 @@ class WriterLock:
         """Take away git locks in the way of refs that are too old to be of a living git."""
         for lock in self._locks_for(refs):
             _remove_aged(lock, STALE_SECONDS, wait=False)
+
+    @contextlib.contextmanager
+    def no_collection(self, seconds: float = WAIT_SECONDS) -> Iterator[None]:
+        """Wait until no `git gc` is at work, and let none begin; RepoBusy when one is for that long.
+
+        One that is sure by now that nothing leads to the new objects would remove them after the ref has moved.
+        """
+        lock = self._path / f"{_GC}.lock"
+        deadline = time.monotonic() + seconds
+        with self.announced([_GC]):
+            while not self._forbid_collection(lock):
+                if time.monotonic() > deadline:
+                    raise RepoBusy(f"git gc is at work in {self._path.name}")
+                time.sleep(_POLL_SECONDS)
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+
+    def _forbid_collection(self, lock: Path) -> bool:
+        """Take the lock that a git takes before it collects garbage; not while one does, or is about to."""
+        if _is_collecting(self._path):
+            return False
+        _remove_aged(lock, STALE_SECONDS, wait=False)
+        try:
+            os.close(os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+        except FileExistsError:
+            return False
+        # One may have begun in between.
+        if _is_collecting(self._path):
+            lock.unlink(missing_ok=True)
+            return False
+        return True
+
+    def _say(self, refs: list[str]) -> None:
+        text = os.fsencode("\n".join(refs))
+        os.pwrite(self.descriptor, text, 0)
+        os.ftruncate(self.descriptor, len(text))
+        self._said = refs
 
     def _locks_for(self, refs: Sequence[str]) -> list[Path]:
         names = (*(f"{ref}.lock" for ref in refs), "HEAD.lock", "packed-refs.lock", "packed-refs.new")
@@ -111,7 +155,28 @@ def _remove_aged(lock: Path, seconds: float, *, wait: bool) -> None:
     """Remove a lock file of this age or older, waiting until it is if asked."""
     # Most often there is none.
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        missing = seconds - (time.time() - lock.stat().st_mtime)
+        found = lock.stat()
+        missing = seconds - (time.time() - found.st_mtime)
         if missing <= 0 or wait:
             time.sleep(min(max(missing, 0), seconds))
-            lock.unlink()
+            # Meanwhile a living git may have locked the ref: that is another file, or a newer one.
+            if _identity(lock.stat()) == _identity(found):
+                lock.unlink()
+
+
+def _is_collecting(path: Path) -> bool:
+    """Whether a living `git gc` says that it is at work; of another machine's nobody knows whether it lives."""
+    try:
+        text = (path / _GC).read_text("utf-8", "replace")
+        pid, _, host = text.strip().partition(" ")
+        if host == socket.gethostname():
+            os.kill(int(pid), 0)
+    except (FileNotFoundError, NotADirectoryError, ProcessLookupError, ValueError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _identity(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_ino, found.st_mtime_ns, found.st_size

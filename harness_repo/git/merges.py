@@ -1,18 +1,18 @@
 """Three-way merge of two commits, on objects. Rules that both sides add at the same place are both kept."""
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from harness_repo.git.commits import read_links, write_commit
-from harness_repo.git.conflicts import FileConflict, describe_conflicts, parse_conflicts
+from harness_repo.git.conflicts import FileConflict, parse_conflicts, settle_conflicts
 from harness_repo.git.errors import MergeConflict
 from harness_repo.git.gitio import GitRunner
 from harness_repo.git.objects import Author, ObjectReader, ObjectWriter
+from harness_repo.git.scratch import Scratch, scratch_objects
+from harness_repo.git.trees import edit_tree
 
-_MARKDOWN = ".md"
+# What is thrown away need not be on the disk.
+_FORGOTTEN = ("core.fsync=none",)
 _NOBODY = Author("nobody", "nobody@localhost")
 
 
@@ -30,31 +30,24 @@ class MergeCheck:
         return self.head is None
 
 
-def merge_trees(git: GitRunner, ours: str, theirs: str, *, env: Mapping[str, str] | None = None) -> str:
+def merge_trees(git: GitRunner, writer: ObjectWriter, ours: str, theirs: str) -> str:
     """Return the tree of the merge; MergeConflict where people have to decide.
 
-    Git calls it a conflict when two branches append to one list. In Markdown, where neither side took a line
-    away, both additions stand, ours first; anything else stays a conflict.
+    Git calls it a conflict when two branches append to one list. In Markdown below the front matter both additions
+    stand, ours first, whatever else of the file merged; anything else stays a conflict. What git does not write itself
+    waits in the writer.
     """
-    tree, fields = _merge(git, ours, theirs, env)
-    if fields:
-        files = sorted(parse_conflicts(fields).stages)
-        if all(_only_adds(git, ours, theirs, path, env) for path in files):
-            tree, fields = _merge(git, ours, theirs, env, union=files)
-    if fields:
-        conflicts = describe_conflicts(git, parse_conflicts(fields), (ours, theirs), env)
-        names = ", ".join(conflict.path for conflict in conflicts)
-        raise MergeConflict(f"{theirs[:12]} conflicts in {names}", conflicts, head=theirs)
-    return tree
+    return _Merge(git, writer).run(ours, theirs)
 
 
 def check_merge(git: GitRunner, base: str, heads: Sequence[str]) -> MergeCheck:
     """Whether the commits can be merged one after the other onto the base; leaves no object behind."""
     current = base
-    with _scratch_objects(git) as (env, writer):
+    with scratch_objects(git) as scratch:
+        writer = ObjectWriter(scratch.folder, durable=False)
         for place, head in enumerate(heads):
             try:
-                tree = merge_trees(git, current, head, env=env)
+                tree = _Merge(git, writer, scratch, scratch.env, _FORGOTTEN).run(current, head)
             except MergeConflict as failure:
                 return MergeCheck(head, failure.conflicts)
             if place + 1 < len(heads):
@@ -63,7 +56,7 @@ def check_merge(git: GitRunner, base: str, heads: Sequence[str]) -> MergeCheck:
     return MergeCheck()
 
 
-def revert_tree(git: GitRunner, head: str, commit: str) -> str:
+def revert_tree(git: GitRunner, writer: ObjectWriter, head: str, commit: str) -> str:
     """The tree of `head` without what a commit changed against its first parent; MergeConflict.
 
     The merge's base is the commit and its other side the parent. Git finds a base by ancestry only, so three
@@ -73,67 +66,36 @@ def revert_tree(git: GitRunner, head: str, commit: str) -> str:
         links = read_links(reader, commit)
         before = read_links(reader, links.parents[0]).tree if links.parents else None
         now = read_links(reader, head).tree
-    with _scratch_objects(git) as (env, writer):
-        base = write_commit(writer, links.tree, [], _NOBODY, "base")
-        ours = write_commit(writer, now, [base], _NOBODY, "ours")
-        theirs = write_commit(writer, before or writer.add("tree", b""), [base], _NOBODY, "theirs")
-        writer.flush()
+    with scratch_objects(git) as scratch:
+        made_up = ObjectWriter(scratch.folder, durable=False)
+        base = write_commit(made_up, links.tree, [], _NOBODY, "base")
+        ours = write_commit(made_up, now, [base], _NOBODY, "ours")
+        empty = made_up.add("tree", b"")
+        theirs = write_commit(made_up, before or empty, [base], _NOBODY, "theirs")
+        made_up.flush()
         # The tree is to stay, so what is written goes to the repository, and the made-up commits are read beside it.
-        folder = env["GIT_OBJECT_DIRECTORY"]
-        return merge_trees(git, ours, theirs, env={"GIT_ALTERNATE_OBJECT_DIRECTORIES": folder})
+        return _Merge(git, writer, scratch, scratch.reading_env).run(ours, theirs)
 
 
-@contextmanager
-def _scratch_objects(git: GitRunner) -> Iterator[tuple[dict[str, str], ObjectWriter]]:
-    """A place for objects that nobody keeps: git's environment for it, and a writer into it."""
-    with tempfile.TemporaryDirectory(prefix="harness-objects-") as folder:
-        env = {
-            "GIT_OBJECT_DIRECTORY": folder,
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(git.path / "objects")),
-        }
-        yield env, ObjectWriter(Path(folder), durable=False)
+@dataclass(frozen=True)
+class _Merge:
+    """How two commits are merged: where git writes, and where what it does not write waits."""
 
+    git: GitRunner
+    writer: ObjectWriter
+    scratch: Scratch | None = None
+    env: Mapping[str, str] | None = None
+    settings: Sequence[str] = ()
 
-def _quoted(path: str) -> str:
-    """A path in git's list of object folders, where a colon separates and a quoted name may hold one."""
-    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"' if ":" in path or '"' in path else path
-
-
-def _merge(
-    git: GitRunner, ours: str, theirs: str, env: Mapping[str, str] | None, union: Sequence[str] = ()
-) -> tuple[str, list[str]]:
-    """Merge once; return the tree and what git says of conflicts, empty when there is none."""
-    arguments = ("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", errors="surrogateescape") as attributes:
-        attributes.writelines(f"{_pattern(path)} merge=union\n" for path in union)
-        attributes.flush()
-        settings = (f"core.attributesFile={attributes.name}",)
-        result = git.run(*arguments, allowed=(0, 1), settings=settings, env=env)
-    tree, *fields = result.out.decode("utf-8", "surrogateescape").split("\0")
-    return tree.strip(), fields if result.code else []
-
-
-def _only_adds(git: GitRunner, ours: str, theirs: str, path: str, env: Mapping[str, str] | None) -> bool:
-    """Whether neither side took a line of this Markdown file away since their common base."""
-    base = git.run("merge-base", ours, theirs, allowed=(0, 1), env=env).text
-    if not base or Path(path).suffix != _MARKDOWN:
-        return False
-    return all(_removed_lines(git, base, side, path, env) == 0 for side in (ours, theirs))
-
-
-def _removed_lines(
-    git: GitRunner, base: str, side: str, path: str, env: Mapping[str, str] | None
-) -> int | None:
-    """How many lines of a file a side removed; None when the file is new, gone, binary or unchanged there."""
-    arguments = ("diff", "--numstat", "--diff-filter=M", "--no-renames", base, side, "--", path)
-    out = git.run(*arguments, env=env).text
-    removed = out.split("\t")[1] if out else "-"
-    return int(removed) if removed.isdigit() else None
-
-
-def _pattern(path: str) -> str:
-    """A path as a literal gitattributes pattern, from the root."""
-    special = "".join(f"\\{sign}" if sign in "\\*?[" else sign for sign in path)
-    quoted = special.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"/{quoted}"'
+    def run(self, ours: str, theirs: str) -> str:
+        arguments = ("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
+        result = self.git.run(*arguments, allowed=(0, 1), env=self.env, settings=self.settings)
+        tree, *fields = result.out.decode("utf-8", "surrogateescape").split("\0")
+        if not result.code:
+            return tree.strip()
+        settled = settle_conflicts(self.git, parse_conflicts(fields), (ours, theirs), self.scratch)
+        if settled.open:
+            names = ", ".join(conflict.path for conflict in settled.open)
+            raise MergeConflict(f"{theirs[:12]} conflicts in {names}", settled.open, head=theirs)
+        with ObjectReader(self.git, self.scratch) as reader:
+            return edit_tree(reader, self.writer, tree.strip(), settled.files)

@@ -27,7 +27,7 @@ def read_trailers(message: str) -> list[tuple[str, str]]:
     paragraphs = [part for part in re.split(r"\n[ \t]*\n", message.strip()) if part.strip()]
     if len(paragraphs) < 2:
         return []
-    matches = [_TRAILER.fullmatch(line.rstrip()) for line in paragraphs[-1].splitlines()]
+    matches = [_TRAILER.fullmatch(line.rstrip()) for line in paragraphs[-1].split("\n")]
     found = [(match[1], match[2]) for match in matches if match]
     return found if len(found) == len(matches) else []
 

@@ -5,10 +5,16 @@ import re
 from harness_repo.git.errors import BadPath, BadRef
 
 MAX_NAME_BYTES = 200
+# A name of ours below refs/remotes/<name>/.
+_MAX_FULL_BYTES = 1024
+# A part is the name of a file, which git locks as `<part>.lock`.
+_MAX_PART_BYTES = 250
 MAX_PATH_BYTES = 1024
 
 # The characters that git check-ref-format forbids anywhere in a name.
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]")
+# Control characters of 8 bits, what Python takes for the end of a line, and what turns the direction of writing.
+_INVISIBLE = re.compile("[\x80-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Code points that HFS+ ignores in file names, so that ".g\u200cit" would be ".git" there.
 _IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
@@ -20,7 +26,7 @@ def check_ref_name(name: str) -> str:
     parts = name.split("/")
     bad = (
         not name
-        or not 0 < _size(name) <= MAX_NAME_BYTES
+        or not 0 < _size(name) <= _MAX_FULL_BYTES
         or name.startswith("-")
         or name == "@"
         or name.endswith(".")
@@ -28,6 +34,7 @@ def check_ref_name(name: str) -> str:
         or "@{" in name
         or _FORBIDDEN.search(name) is not None
         or any(not part or part.startswith((".", "-")) or part.endswith(".lock") for part in parts)
+        or any(_size(part) > _MAX_PART_BYTES for part in parts)
     )
     if bad:
         raise BadRef(f"not a usable ref name: {name!r}")
@@ -35,8 +42,13 @@ def check_ref_name(name: str) -> str:
 
 
 def check_new_ref_name(name: str) -> str:
-    """As check_ref_name, for a name to be created: not one that reads as HEAD, a full ref or an object id."""
+    """As check_ref_name, for a name to be created: not one that reads as HEAD, a full ref or an object id.
+
+    Nor one with characters that nobody sees.
+    """
     check_ref_name(name)
+    if _size(name) > MAX_NAME_BYTES or _INVISIBLE.search(name):
+        raise BadRef(f"not a usable name for a branch or tag: {name!r}")
     if name == "HEAD" or name.startswith("refs/") or _OBJECT_ID.fullmatch(name):
         raise BadRef(f"not a usable name for a branch or tag: {name!r}")
     return name

@@ -2,17 +2,21 @@
 
 import os
 import re
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from harness_repo.git.errors import BadRef, HarnessRepoError, RefExists, RepoBusy, StaleBase
 from harness_repo.git.gitio import GitResult, GitRunner
 from harness_repo.git.locks import WriterLock, writer_lock
+from harness_repo.git.names import check_ref_name
+from harness_repo.git.reffiles import check_case, read_loose_ref, read_packed_refs
 
 ZERO = "0" * 40
 BRANCHES = "refs/heads/"
 TAGS = "refs/tags/"
+# What others' repositories have; tags of ours are releases, so those of an imported one stand apart.
+REMOTES = "refs/remotes/"
+SOURCE_TAGS = "refs/source-tags/"
 
 # What git says when a ref is not where the caller expects it.
 _MOVED = ("but expected", "reference already exists", "unable to resolve")
@@ -25,43 +29,49 @@ def read_ref(path: Path, name: str) -> str | None:
     """The id of the object that a full ref name stands for, None when there is no such ref.
 
     A loose file wins over the packed list; it is read first, so that a ref that is packed meanwhile is still found.
+    HarnessRepoError when what stands there is no ref.
     """
     for _step in range(_MAX_STEPS):
-        data = _read_loose(path, name)
+        data = read_loose_ref(path, name)
         if data is None:
             return _read_packed(path, name)
         if not data.startswith(_SYMBOLIC):
             return _checked(name, data)
-        name = os.fsdecode(data.removeprefix(_SYMBOLIC))
+        name = _target(name, data.removeprefix(_SYMBOLIC))
     return None
 
 
 def list_refs(git: GitRunner, prefix: str) -> dict[str, str]:
     """Name under the prefix -> id of the commit (of a tag: the tagged one), by name."""
     form = "--format=%(refname)%00%(objectname)%00%(*objectname)"
-    lines = git.run("for-each-ref", form, prefix).out.decode("utf-8", "surrogateescape").splitlines()
-    rows = [line.split("\0") for line in lines]
+    lines = git.run("for-each-ref", form, prefix).out.decode("utf-8", "surrogateescape").split("\n")
+    rows = [line.split("\0") for line in lines if line]
     return {name.removeprefix(prefix): peeled or sha for name, sha, peeled in rows}
 
 
-def move_ref(git: GitRunner, ref: str, new: str, expected: str | None) -> None:
-    """Move a ref from where it is expected (None: it does not exist) to `new`.
+def move_ref(
+    git: GitRunner, ref: str, new: str, expected: str | None, *, check: Callable[[], object] | None = None
+) -> None:
+    """Move a ref from where it is expected (None: it does not exist) to `new`; `check` is called in the lock before.
 
     Raises StaleBase when it is elsewhere, RepoBusy when another process keeps it locked, BadRef when its name
     stands in the way of another ref's or differs from one by case alone.
     """
     with writer_lock(git.path) as lock:
         if expected is None:
-            _check_case(git.path, ref)
-        _update(git, lock, [ref], f"update {ref}\0{new}\0{expected or ZERO}\0")
+            check_case(git.path, ref)
+        with lock.no_collection():
+            if check is not None:
+                check()
+            _update(git, lock, [ref], f"update {ref}\0{new}\0{expected or ZERO}\0")
 
 
-def make_tag(git: GitRunner, ref: str, new: str) -> None:
+def make_tag(git: GitRunner, ref: str, new: str, *, check: Callable[[], object] | None = None) -> None:
     """Make a ref that must not exist yet; RefExists when it does. Otherwise as move_ref."""
     if read_ref(git.path, ref) is not None:
         raise RefExists(f"there is a tag {ref.removeprefix(TAGS)!r} already")
     try:
-        move_ref(git, ref, new, None)
+        move_ref(git, ref, new, None, check=check)
     except StaleBase as failure:
         raise RefExists(f"there is a tag {ref.removeprefix(TAGS)!r} already") from failure
 
@@ -73,12 +83,31 @@ def delete_ref(git: GitRunner, ref: str, expected: str) -> None:
 
 
 def update_refs(git: GitRunner, moves: Mapping[str, str | None]) -> None:
-    """Put refs that only we write (those of remotes) where they belong, None removes; all or none."""
-    if not moves:
-        return
-    commands = [f"update {ref}\0{new}\0\0" if new else f"delete {ref}\0\0" for ref, new in moves.items()]
+    """Put refs that only we write (those of remotes) where they belong, None removes.
+
+    First all removals, then all others, each all or none: git does not take `a/b` while there is `a`.
+    """
     with writer_lock(git.path) as lock:
-        _update(git, lock, list(moves), "".join(commands))
+        for commands in (
+            {ref: f"delete {ref}\0\0" for ref, new in moves.items() if new is None},
+            {ref: f"update {ref}\0{new}\0\0" for ref, new in moves.items() if new is not None},
+        ):
+            if commands:
+                _update(git, lock, list(commands), "".join(commands.values()))
+
+
+def point_ref(git: GitRunner, ref: str, target: str) -> None:
+    """Make a ref that only we write symbolic: it stands for another, which need not exist."""
+    with writer_lock(git.path) as lock:
+        lock.clear_stale([ref])
+        with lock.announced([ref]):
+            git.run("symbolic-ref", ref, target, keep_open=(lock.descriptor,))
+
+
+def read_pointer(path: Path, ref: str) -> str | None:
+    """The full name of what a symbolic ref stands for, None when there is no such ref."""
+    data = read_loose_ref(path, ref) or b""
+    return _target(ref, data.removeprefix(_SYMBOLIC)) if data.startswith(_SYMBOLIC) else None
 
 
 def _update(git: GitRunner, lock: WriterLock, refs: Sequence[str], commands: str) -> None:
@@ -108,65 +137,25 @@ def _failure(ref: str, result: GitResult) -> HarnessRepoError:
     return BadRef(f"cannot move {name!r}: {result.error}")
 
 
-def _read_loose(path: Path, name: str) -> bytes | None:
-    try:
-        data = (path / name).read_bytes()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return None
-    except OSError as failure:
-        raise HarnessRepoError(f"cannot read the ref {name}: {failure.strerror}") from failure
-    return data.rstrip(b"\n") or None
-
-
 def _read_packed(path: Path, name: str) -> str | None:
-    try:
-        data = (path / "packed-refs").read_bytes()
-    except FileNotFoundError:
-        return None
+    data = read_packed_refs(path)
     end = data.find(b" " + os.fsencode(name) + b"\n")
     return _checked(name, data[end - 40 : end]) if end >= 40 else None
+
+
+def _target(name: str, data: bytes) -> str:
+    """The name that a symbolic ref leads to, which another's repository may have made up."""
+    target = os.fsdecode(data.strip())
+    try:
+        check_ref_name(target)
+    except BadRef:
+        raise HarnessRepoError(f"the ref {name} is damaged") from None
+    if not target.startswith("refs/"):
+        raise HarnessRepoError(f"the ref {name} is damaged: it leads out of refs/")
+    return target
 
 
 def _checked(name: str, data: bytes) -> str:
     if not _OBJECT_ID.fullmatch(data):
         raise HarnessRepoError(f"the ref {name} is damaged")
     return data.decode("ascii")
-
-
-def _check_case(path: Path, ref: str) -> None:
-    """Refuse a new name that a file system without case, or of another normal form, takes for an existing one."""
-    folder = path
-    for part in ref.split("/"):
-        for name in _names(folder):
-            if name != part and _fold(name) == _fold(part):
-                raise BadRef(f"{ref!r} differs from an existing name by case alone: {name!r}")
-        folder /= part
-    for name in _packed_names(path):
-        if _clashes(name, ref):
-            raise BadRef(f"{ref!r} differs from an existing name by case alone: {name!r}")
-
-
-def _clashes(name: str, ref: str) -> bool:
-    """Whether the first part in which two names differ is the same but for its case."""
-    pairs = zip(name.split("/"), ref.split("/"), strict=False)
-    differing = next(((one, two) for one, two in pairs if one != two), None)
-    return differing is not None and _fold(differing[0]) == _fold(differing[1])
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return [entry.name for entry in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _packed_names(path: Path) -> list[str]:
-    try:
-        lines = (path / "packed-refs").read_bytes().decode("utf-8", "surrogateescape").splitlines()
-    except FileNotFoundError:
-        return []
-    return [line.partition(" ")[2] for line in lines if line[:1] not in ("#", "^")]
-
-
-def _fold(name: str) -> str:
-    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()

@@ -4,46 +4,38 @@ Only addresses that an operator configured are contacted, by the protocols that 
 on `refs/remotes/<name>/*`; no branch of ours moves by it.
 """
 
-import base64
-import secrets
-import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness_repo.git.addresses import Address, RemotePolicy, check_address
-from harness_repo.git.errors import BadRef, HarnessRepoError, MissingRef, RemoteFailed, StaleBase
-from harness_repo.git.gitio import GitResult, GitRunner
+from harness_repo.git.addresses import RemotePolicy, check_address
+from harness_repo.git.arrivals import Arrival, fetch_refs, find_default_branch, forget_arrivals
+from harness_repo.git.contact import contact, remote_failure, served_by
+from harness_repo.git.errors import BadRef, MissingRef, RemoteFailed, StaleBase
+from harness_repo.git.gitio import GitRunner
 from harness_repo.git.locks import hold_lock
 from harness_repo.git.names import check_new_ref_name, check_ref_name
-from harness_repo.git.refs import BRANCHES, TAGS, ZERO, list_refs, read_ref, update_refs
+from harness_repo.git.refs import (
+    BRANCHES,
+    REMOTES,
+    SOURCE_TAGS,
+    TAGS,
+    ZERO,
+    list_refs,
+    point_ref,
+    read_pointer,
+    read_ref,
+    update_refs,
+)
 from harness_repo.git.repository import MAIN, HarnessRepository, building_repository, initialise
+from harness_repo.git.snapshots import check_size
 
 LOCAL_ONLY = RemotePolicy()
 ORIGIN = "origin"
-REMOTES = "refs/remotes/"
-
+# A remote's HEAD, beside its branches: one may be called HEAD/x.
+_HEADS = "refs/remote-heads/"
 _FETCH_LOCK = "workbench-fetch.lock"
-# Where a fetch lands until it is complete.
-_ARRIVING = "refs/fetching/"
-# A message for people: the end of what git said.
-_MAX_MESSAGE = 2000
-# Old tools' sloppiness, of which no harm comes; everything else that git fsck knows is refused.
-_TOLERATED = (
-    "badTimezone", "emptyName", "gitmodulesMissing", "gitmodulesParse", "missingEmail", "missingNameBeforeEmail",
-    "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "zeroPaddedDate", "zeroPaddedFilemode",
-)  # fmt: skip
-_FETCH_SETTINGS = (
-    "fetch.fsckObjects=true",
-    *(f"fetch.fsck.{name}=ignore" for name in _TOLERATED),
-    "fetch.unpackLimit=1",
-    "core.sshCommand=false",
-    "core.askPass=",
-    "credential.helper=",
-    "http.followRedirects=false",
-)
 
 
 @dataclass(frozen=True)
@@ -54,6 +46,8 @@ class Remote:
     name: str
     address: str
     policy: RemotePolicy = field(default_factory=RemotePolicy)
+    # The branch there that is our main; "" for the one that its HEAD stands for.
+    branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,8 +56,8 @@ class FetchResult:
 
     # Branch of the remote -> commit id, by name.
     branches: Mapping[str, str]
-    # Branches whose names are refused here.
-    skipped: tuple[str, ...] = ()
+    # Branch of the remote that was not taken -> why.
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
 
 def import_repository(
@@ -72,194 +66,210 @@ def import_repository(
     """Make a bare repository at `target` whose main is the source's `ref` (default: its HEAD), with its history.
 
     `source` is a folder (bare or not) or a URL that the policy allows; `ref` a branch, a tag or a commit id that
-    one leads to. Raises RepoExists, BadRemote (not allowed), RemoteFailed (not reachable, no repository, broken
-    objects), MissingRef, BadRef; then nothing is left at `target`.
+    one leads to. The source's branches stand on refs/remotes/origin/*, its tags on refs/source-tags/*, all but those
+    whose name or objects are refused here. Raises RepoExists, BadRemote (not allowed), RemoteFailed (not reachable,
+    no repository, a shallow one, broken objects), TooLarge, MissingRef, BadRef; then nothing is left at `target`.
     """
     if ref is not None:
         check_ref_name(ref)
     address = check_address(str(source), policy)
     with building_repository(target) as git:
         initialise(git)
-        arriving = _fetch(git, address, policy, ("HEAD", "refs/heads/*", "refs/tags/*"))
-        start = _choose(git, arriving, ref)
-        branches, _skipped = _usable_branches(list_refs(git, f"{arriving}heads/"))
-        moves: dict[str, str | None] = {f"{REMOTES}{ORIGIN}/{name}": sha for name, sha in branches.items()}
+        arrival = fetch_refs(git, address, policy, ("HEAD", BRANCHES, TAGS))
+        start = _choose(git, arrival, ref)
+        check_size(git, start)
+        moves = {f"{REMOTES}{ORIGIN}/{name}": sha for name, sha in _usable(arrival, BRANCHES).items()}
+        moves |= {f"{SOURCE_TAGS}{name}": sha for name, sha in _usable(arrival, TAGS).items()}
         update_refs(git, moves)
         git.run("update-ref", f"{BRANCHES}{MAIN}", start, ZERO)
-        _forget_arrivals(git)
+        forget_arrivals(git)
     return HarnessRepository(target)
 
 
 def fetch_remote(repository: HarnessRepository, remote: Remote) -> FetchResult:
     """Bring what the remote's branches have, put it on refs/remotes/<name>/*, and forget branches that are gone.
 
-    All of them move, or none. Raises BadRemote, RemoteFailed, RepoBusy (another fetch is at work).
+    A branch whose name or objects are refused here is skipped; of all others all move, or none. Raises BadRemote,
+    RemoteFailed, RepoBusy (another fetch is at work).
     """
     address = check_address(remote.address, remote.policy)
     prefix = f"{REMOTES}{check_new_ref_name(remote.name)}/"
     git = GitRunner(repository.path)
     with hold_lock(git.path, _FETCH_LOCK, seconds=1) as descriptor:
-        _forget_arrivals(git)
-        arriving = _fetch(git, address, remote.policy, ("refs/heads/*",), keep_open=(descriptor,))
-        branches, skipped = _usable_branches(list_refs(git, f"{arriving}heads/"))
-        moves: dict[str, str | None] = {f"{prefix}{name}": None for name in list_refs(git, prefix)}
+        forget_arrivals(git)
+        arrival = fetch_refs(git, address, remote.policy, (BRANCHES,), keep_open=(descriptor,))
+        branches = _usable(arrival, BRANCHES)
+        # What could not be brought this time is still there.
+        kept = {name.removeprefix(BRANCHES) for name in arrival.refused}
+        gone = list_refs(git, prefix).keys() - branches.keys() - kept
+        moves: dict[str, str | None] = {f"{prefix}{name}": None for name in gone}
         moves |= {f"{prefix}{name}": sha for name, sha in branches.items()}
         update_refs(git, moves)
-        _forget_arrivals(git)
-    return FetchResult(branches, skipped)
+        forget_arrivals(git)
+    # All has come by now; what its HEAD is can wait for the next time.
+    with suppress(RemoteFailed):
+        _learn_branch(repository, remote)
+    return FetchResult(branches, _skipped(arrival, branches))
 
 
-def push_remote(repository: HarnessRepository, remote: Remote, refs: Sequence[str]) -> None:
-    """Put branches and tags of ours on the remote under their names: all or none, never over what it has there.
+def push_remote(repository: HarnessRepository, remote: Remote, refs: Sequence[str]) -> list[str]:
+    """Put branches and tags of ours on the remote: all or none, never over what it has there.
 
-    Raises StaleBase when the remote has moved on, BadRemote, RemoteFailed, MissingRef, BadRef.
+    Each is `SOURCE[:DESTINATION]`; without a destination it keeps its name, but main goes where remote_branch says,
+    which is asked for if nobody knows. Returns them as SOURCE, or SOURCE:DESTINATION where the names differ. Raises
+    StaleBase when the remote has other work there, BadRemote, RemoteFailed, MissingRef, BadRef.
     """
     address = check_address(remote.address, remote.policy)
     git = GitRunner(repository.path)
-    pairs = [f"{sha}:{name}" for name, sha in (_find_ref(git.path, ref) for ref in refs)]
-    if not pairs:
-        return
+    found = [_find_ref(git.path, *_split_spec(ref)) for ref in refs]
+    if any(push.source == MAIN and not push.target for push in found) and not _known_branch(
+        repository, remote
+    ):
+        _learn_branch(repository, remote)
+    main = remote_branch(repository, remote)
+    pushes = [
+        push if push.target else push.to(main if push.source == MAIN else push.source) for push in found
+    ]
+    if not pushes:
+        return []
     arguments = ("push", "--quiet", "--porcelain", "--no-verify", "--atomic", "--recurse-submodules=no")
-    # A repository on this machine would run its hooks as us.
-    quiet = ("--receive-pack=git -c core.hooksPath=/dev/null receive-pack",)
-    extra = quiet if address.protocol == "file" else ()
-    result = _contact(git, (*arguments, *extra, "--", address.text, *pairs), address, remote.policy)
+    extra = served_by(address, "receive-pack")
+    pairs = [f"{push.sha}:{push.kind}{push.target}" for push in pushes]
+    result = contact(git, (*arguments, *extra, "--", address.text, *pairs), address, remote.policy)
     told = result.text + result.error
     if "[rejected]" in told or "non-fast-forward" in told or "fetch first" in told:
         raise StaleBase(f"{remote.name} has moved on: fetch, and decide again")
     if result.code:
-        raise _failure("push", result, remote.policy)
+        raise remote_failure("push", result, remote.policy)
+    return [push.text for push in pushes]
 
 
-def remote_ref(remote: Remote, branch: str) -> str:
-    """Where a branch of the remote stands here after a fetch."""
-    return f"{REMOTES}{check_new_ref_name(remote.name)}/{check_ref_name(branch)}"
+def remote_branch(repository: HarnessRepository, remote: Remote) -> str:
+    """The remote's branch that is our main: as configured, else its HEAD's when a fetch has seen it, else main."""
+    return _known_branch(repository, remote) or MAIN
 
 
-def advance_to_remote(repository: HarnessRepository, remote: Remote, branch: str = MAIN) -> str:
+def fetched_commit(repository: HarnessRepository, remote: Remote) -> str:
+    """What was fetched of the remote's branch that is our main; MissingRef with the branches that there are."""
+    branch = remote_branch(repository, remote)
+    prefix = f"{REMOTES}{check_new_ref_name(remote.name)}/"
+    try:
+        return repository.resolve(f"{prefix}{check_ref_name(branch)}")
+    except MissingRef:
+        names = ", ".join(list_refs(GitRunner(repository.path), prefix)) or "none"
+        text = f"of {remote.name} no branch {branch!r} was fetched; there are: {names}"
+        raise MissingRef(text) from None
+
+
+def list_taken(repository: HarnessRepository) -> tuple[list[str], list[str]]:
+    """The branches of remotes (`origin/x`) and the tags of the imported repository that stand here, by name."""
+    git = GitRunner(repository.path)
+    return list(list_refs(git, REMOTES)), list(list_refs(git, SOURCE_TAGS))
+
+
+def advance_to_remote(repository: HarnessRepository, remote: Remote) -> str:
     """Move main to what was fetched of the remote's branch, and return that commit; nothing happens if it is there.
 
     StaleBase when main has commits that the remote does not have; MissingRef when nothing was fetched.
     """
     old = repository.resolve(MAIN)
-    new = repository.resolve(remote_ref(remote, branch))
+    new = fetched_commit(repository, remote)
     if new != old:
         repository.advance_main(new, expected=old)
     return new
 
 
-def _fetch(
-    git: GitRunner,
-    address: Address,
-    policy: RemotePolicy,
-    refs: Sequence[str],
-    keep_open: Sequence[int] = (),
-) -> str:
-    """Bring refs and all that they lead to; return the prefix that they stand under."""
-    arriving = f"{_ARRIVING}{secrets.token_hex(8)}/"
-    options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--refmap=")
-    wanted = [f"+{ref}:{arriving}{ref.removeprefix('refs/')}" for ref in refs]
-    arguments = ("fetch", *options, "--no-recurse-submodules", "--", address.text, *wanted)
-    result = _contact(git, arguments, address, policy, keep_open)
-    if result.code:
-        raise _failure("fetch", result, policy)
-    return arriving
+@dataclass(frozen=True)
+class _Push:
+    """One ref of ours, and where it goes on the remote: among the same kind."""
+
+    kind: str
+    source: str
+    sha: str
+    target: str
+
+    def to(self, target: str) -> "_Push":
+        return replace(self, target=target)
+
+    @property
+    def text(self) -> str:
+        return self.source if self.source == self.target else f"{self.source}:{self.target}"
 
 
-def _contact(
-    git: GitRunner,
-    arguments: Sequence[str],
-    address: Address,
-    policy: RemotePolicy,
-    keep_open: Sequence[int] = (),
-) -> GitResult:
-    """Run a git command that may reach out, to this address and by its protocol only."""
-    return git.run(
-        *arguments,
-        env=_network_environment(address, policy),
-        allowed=range(-64, 256),
-        settings=_FETCH_SETTINGS,
-        keep_open=keep_open,
-        seconds=policy.seconds,
-    )
+def _split_spec(spec: str) -> tuple[str, str]:
+    """The checked names of `SOURCE[:DESTINATION]`; a missing destination is ""."""
+    source, colon, target = spec.partition(":")
+    return check_new_ref_name(source), check_new_ref_name(target) if colon else ""
 
 
-def _network_environment(address: Address, policy: RemotePolicy) -> dict[str, str]:
-    env = {
-        "GIT_ALLOW_PROTOCOL": address.protocol,
-        "GIT_PROTOCOL_FROM_USER": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        # Empty, so that nobody is asked anything.
-        "GIT_ASKPASS": "",
-        "SSH_ASKPASS": "",
-        "GIT_SSH_VARIANT": "ssh",
-        "GIT_SSH_COMMAND": _ssh_command(policy),
-    }
-    if policy.token:
-        # In the environment of this one process, and for this one host: arguments are for everybody to read.
-        env |= {
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": f"http.{address.origin}/.extraHeader",
-            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {_credentials(policy)}",
-        }
-    return env
+def _known_branch(repository: HarnessRepository, remote: Remote) -> str:
+    if remote.branch:
+        return check_new_ref_name(remote.branch)
+    pointer = read_pointer(repository.path, _head_ref(remote)) or ""
+    return pointer.removeprefix(f"{REMOTES}{remote.name}/")
 
 
-def _ssh_command(policy: RemotePolicy) -> str:
-    options = [
-        "-oBatchMode=yes",
-        "-oStrictHostKeyChecking=yes",
-        "-oConnectTimeout=20",
-        "-oPermitLocalCommand=no",
-    ]
-    if policy.ssh_key:
-        options += ["-oIdentitiesOnly=yes", "-i", policy.ssh_key]
-    if policy.known_hosts:
-        options.append(f"-oUserKnownHostsFile={policy.known_hosts}")
-    return shlex.join(["ssh", *options])
+def _learn_branch(repository: HarnessRepository, remote: Remote) -> None:
+    """Keep which branch the remote's HEAD stands for, unless one is configured; a HEAD of no use changes nothing."""
+    if remote.branch:
+        return
+    address = check_address(remote.address, remote.policy)
+    git = GitRunner(repository.path)
+    with suppress(BadRef):
+        branch = find_default_branch(git, address, remote.policy)
+        target = f"{REMOTES}{remote.name}/{check_new_ref_name(branch)}" if branch else None
+        if target and target != read_pointer(git.path, _head_ref(remote)):
+            point_ref(git, _head_ref(remote), target)
 
 
-def _credentials(policy: RemotePolicy) -> str:
-    return base64.b64encode(f"{policy.user}:{policy.token}".encode()).decode()
+def _head_ref(remote: Remote) -> str:
+    return f"{_HEADS}{check_new_ref_name(remote.name)}/HEAD"
 
 
-def _failure(what: str, result: GitResult, policy: RemotePolicy) -> HarnessRepoError:
-    text = result.error or result.text
-    for secret in (policy.token, _credentials(policy)) if policy.token else ():
-        text = text.replace(secret, "***")
-    return RemoteFailed(f"git {what} failed: {text[-_MAX_MESSAGE:]}")
-
-
-def _choose(git: GitRunner, arriving: str, ref: str | None) -> str:
+def _choose(git: GitRunner, arrival: Arrival, ref: str | None) -> str:
     """The commit of what was fetched that is to be main."""
     repository = HarnessRepository(git.path)
-    names = [f"{arriving}heads/{ref}", f"{arriving}tags/{ref}", ref or ""]
-    for name in names if ref else [f"{arriving}HEAD"]:
+    wanted = [BRANCHES + ref, TAGS + ref] if ref else ["HEAD"]
+    for name in wanted:
+        if name in arrival.refused:
+            raise RemoteFailed(f"{name} cannot be taken: {arrival.refused[name]}")
+    found = [arrival.commits[name] for name in wanted if name in arrival.commits]
+    for name in found or ([ref] if ref else []):
         with suppress(MissingRef):
             return repository.resolve(name)
     raise MissingRef(f"the source has no branch, tag or commit {ref or 'HEAD'!r}")
 
 
-def _usable_branches(branches: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The branches whose names we take, and the names of the others."""
+def _usable(arrival: Arrival, prefix: str) -> dict[str, str]:
+    """The branches, or tags, that arrived and whose names we take, by name."""
     usable: dict[str, str] = {}
-    for name, sha in branches.items():
+    for full in sorted(name for name in arrival.commits if name.startswith(prefix)):
+        name = full.removeprefix(prefix)
         with suppress(BadRef):
-            usable[check_new_ref_name(name)] = sha
-    return usable, tuple(sorted(branches.keys() - usable.keys()))
+            check_new_ref_name(name)
+            # A server can say that it has `a` and `a/b`; here one stands in the other's way.
+            if not usable.keys() & set(_folders(name)):
+                usable[name] = arrival.commits[full]
+    return usable
 
 
-def _forget_arrivals(git: GitRunner) -> None:
-    """Remove what this fetch, or one that was killed, has landed."""
-    update_refs(git, dict.fromkeys((f"{_ARRIVING}{name}" for name in list_refs(git, _ARRIVING)), None))
-    shutil.rmtree(git.path / _ARRIVING, ignore_errors=True)
+def _folders(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:number]) for number in range(1, len(parts))]
 
 
-def _find_ref(path: Path, name: str) -> tuple[str, str]:
-    """The full name of a branch or tag of ours, and its object."""
-    check_new_ref_name(name)
-    for full in (BRANCHES + name, TAGS + name):
-        sha = read_ref(path, full)
+def _skipped(arrival: Arrival, usable: Mapping[str, str]) -> dict[str, str]:
+    """The branches that are not there after the fetch, and why."""
+    arrived = {name.removeprefix(BRANCHES) for name in arrival.commits if name.startswith(BRANCHES)}
+    skipped = dict.fromkeys(arrived - usable.keys(), "not a name that can be taken here")
+    skipped |= {name.removeprefix(BRANCHES): reason for name, reason in arrival.refused.items()}
+    return dict(sorted(skipped.items()))
+
+
+def _find_ref(path: Path, name: str, target: str) -> _Push:
+    """A branch or tag of ours."""
+    for kind in (BRANCHES, TAGS):
+        sha = read_ref(path, kind + name)
         if sha:
-            return full, sha
+            return _Push(kind, name, sha, target)
     raise MissingRef(f"no branch or tag {name!r}")

@@ -1,7 +1,7 @@
 """A harness in a bare git repository: versions are commits, changes are branches, `main` is what is live.
 
-All work is done on objects, never in a checkout; every ref moves by compare-and-swap. What the files mean
-is harness.py's business.
+All work is done on objects, never in a checkout; every ref moves by compare-and-swap. What the files mean is the
+business of `format`.
 """
 
 import contextlib
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from harness_repo.git.commitinfo import CommitInfo
 from harness_repo.git.commits import (
-    CommitInfo,
     FileChange,
     Links,
     peel,
@@ -31,11 +31,25 @@ from harness_repo.git.errors import (
     StaleBase,
 )
 from harness_repo.git.gitio import GitRunner
+from harness_repo.git.locks import writer_lock
 from harness_repo.git.merges import MergeCheck, check_merge, merge_trees, revert_tree
 from harness_repo.git.names import check_new_ref_name, check_path, check_ref_name
-from harness_repo.git.objects import Author, ObjectReader, ObjectWriter, read_blobs
-from harness_repo.git.refs import BRANCHES, TAGS, ZERO, delete_ref, list_refs, make_tag, move_ref, read_ref
-from harness_repo.git.trees import edit_tree, find_entry, read_tree
+from harness_repo.git.objects import Author, ObjectReader, ObjectWriter
+from harness_repo.git.refs import (
+    BRANCHES,
+    REMOTES,
+    SOURCE_TAGS,
+    TAGS,
+    ZERO,
+    delete_ref,
+    list_refs,
+    make_tag,
+    move_ref,
+    read_ref,
+)
+from harness_repo.git.snapshots import read_snapshot
+from harness_repo.git.standing import Standing
+from harness_repo.git.trees import edit_tree, find_entry
 from harness_repo.snapshot import Snapshot
 
 __all__ = ["MAIN", "Author", "CommitInfo", "Edits", "FileChange", "HarnessRepository", "MergeCheck"]
@@ -45,6 +59,9 @@ MAIN = "main"
 _HEX = frozenset("0123456789abcdef")
 _ID_LENGTH = 40
 _SHORTEST_ID = 4
+_GC_SECONDS = 3600.0
+# Where a name is looked for, in this order.
+_PLACES = (BRANCHES, TAGS, REMOTES, SOURCE_TAGS)
 
 Edits = Mapping[str, bytes | None]
 
@@ -69,12 +86,13 @@ class HarnessRepository:
     def resolve(self, ref: str) -> str:
         """The full commit id of a branch, tag, commit id (4 digits or more) or HEAD; else MissingRef.
 
-        HarnessRepoError when there is no repository at all.
+        After branches and tags of ours come a remote's (`origin/feature/x`) and those of the repository that was
+        imported. HarnessRepoError when there is no repository at all.
         """
         check_ref_name(ref)
         is_full = ref == "HEAD" or ref.startswith("refs/")
         with ObjectReader(self._git) as reader:
-            for name in [ref] if is_full else [BRANCHES + ref, TAGS + ref]:
+            for name in [ref] if is_full else [place + ref for place in _PLACES]:
                 sha = read_ref(self.path, name)
                 if sha and (commit := peel(reader, sha)):
                     return commit
@@ -86,25 +104,15 @@ class HarnessRepository:
         return found
 
     def files(self, ref: str) -> dict[str, bytes]:
-        """All regular files of a version, byte exact; symbolic links and submodules are left out."""
-        entries = [entry for entry in read_tree(self._git, self.resolve(ref)) if entry.is_file]
-        blobs = read_blobs(self._git, [entry.sha for entry in entries])
-        return {entry.path: blobs[entry.sha] for entry in entries}
+        """All regular files of a version, byte exact; what `snapshot` gives beside them is left out. TooLarge."""
+        return dict(self.snapshot(ref).files)
 
     def snapshot(self, ref: str) -> Snapshot:
-        """All that stands under a version: files byte exact, the targets of symbolic links, submodules."""
-        entries = read_tree(self._git, self.resolve(ref))
-        blobs = read_blobs(self._git, [entry.sha for entry in entries if not entry.is_submodule])
-        return Snapshot(
-            files={entry.path: blobs[entry.sha] for entry in entries if entry.is_file},
-            links={
-                entry.path: blobs[entry.sha].decode("utf-8", "surrogateescape")
-                for entry in entries
-                if entry.is_link
-            },
-            submodules={entry.path: entry.sha for entry in entries if entry.is_submodule},
-            executables=frozenset(entry.path for entry in entries if entry.mode == "100755"),
-        )
+        """All that stands under a version: files byte exact, the targets of symbolic links, submodules.
+
+        A file that is too large is skipped; TooLarge when all is too much together.
+        """
+        return read_snapshot(self._git, self.resolve(ref))
 
     def read_file(self, ref: str, path: str) -> bytes:
         """One file of a version, byte exact; MissingRef if it is not there."""
@@ -129,22 +137,23 @@ class HarnessRepository:
         """Put one commit with `edits` (None deletes) on `parent`, move the branch to it, and return its id.
 
         The branch must be at `expected_head` (default: `parent`), or not exist; else StaleBase. Raises
-        NothingToCommit, BadPath, BadRef, MissingRef, RepoBusy; then no branch has moved. When it returns, the
-        objects and the branch are on the disk.
+        NothingToCommit, BadPath, TooLarge, BadRef, MissingRef, RepoBusy; then no branch has moved. What main has
+        is never lost: there the parent builds on the head. When it returns, objects and branch are on the disk.
         """
         check_new_ref_name(branch)
         base = self.resolve(parent)
         expected = self._expected(branch, base, expected_head)
+        self._keep_main(branch, base, expected)
         writer = self._writer()
+        standing = Standing(self._git, writer)
+        standing.need(base)
         with ObjectReader(self._git) as reader:
             old = read_links(reader, base).tree
             tree = edit_tree(reader, writer, old, edits)
         if tree == old:
             raise NothingToCommit("the edits change nothing")
         new = write_commit(writer, tree, [base], author, message)
-        writer.flush()
-        move_ref(self._git, BRANCHES + branch, new, expected)
-        return new
+        return self._move(branch, new, expected, writer, standing)
 
     def merge(
         self,
@@ -164,16 +173,18 @@ class HarnessRepository:
         check_new_ref_name(branch)
         start = current = self.resolve(base)
         expected = self._expected(branch, start, expected_head)
+        self._keep_main(branch, start, expected)
         writer = self._writer()
+        standing = Standing(self._git, writer)
         for head in [self.resolve(head) for head in heads]:
             if not self._contains(current, head):
-                tree = merge_trees(self._git, current, head)
+                tree = merge_trees(self._git, writer, current, head)
+                standing.need(current, head, tree)
                 current = write_commit(writer, tree, [current, head], author, message)
                 writer.flush()
         if current == start:
             raise NothingToCommit("everything to merge is contained already")
-        move_ref(self._git, BRANCHES + branch, current, expected)
-        return current
+        return self._move(branch, current, expected, writer, standing)
 
     def check_merge(self, base: str, heads: Sequence[str]) -> MergeCheck:
         """Whether `merge` of the heads onto `base` would succeed, and if not, what is in conflict.
@@ -193,19 +204,25 @@ class HarnessRepository:
         check_new_ref_name(branch)
         undone = self.resolve(commit)
         head = self._expected(branch, undone, expected_head) or ""
-        tree = revert_tree(self._git, head, undone)
+        writer = self._writer()
+        standing = Standing(self._git, writer)
+        tree = revert_tree(self._git, writer, head, undone)
+        standing.need(head, tree)
         if tree == self._links(head).tree:
             raise NothingToCommit(f"nothing of {undone[:12]} is left to take back")
         subject = read_log(self._git, undone, 1)[0].subject
         text = message or f'Revert "{subject}"\n\nThis reverts commit {undone}.'
-        return self._put(branch, tree, head, author, text)
+        new = write_commit(writer, tree, [head], author, text)
+        return self._move(branch, new, head, writer, standing)
 
     def advance_main(self, new: str, *, expected: str) -> None:
         """Make `new` what is live; StaleBase if main is not at `expected`, or `new` does not build on it."""
         old, target = self.resolve(expected), self.resolve(new)
         if not self._contains(target, old):
             raise StaleBase(f"{target[:12]} does not build on {old[:12]}")
-        move_ref(self._git, BRANCHES + MAIN, target, old)
+        standing = Standing(self._git, self._writer())
+        standing.need(target)
+        move_ref(self._git, BRANCHES + MAIN, target, old, check=lambda: standing.check(target))
 
     def restore(self, commit: str, *, expected: str, author: Author, message: str) -> str:
         """Roll back: a new commit on main with the files of `commit`. StaleBase, NothingToCommit."""
@@ -215,15 +232,22 @@ class HarnessRepository:
             raise StaleBase("main has moved")
         if tree == self._links(old).tree:
             raise NothingToCommit("main has these files already")
-        return self._put(MAIN, tree, old, author, message)
+        writer = self._writer()
+        standing = Standing(self._git, writer)
+        standing.need(old, tree)
+        new = write_commit(writer, tree, [old], author, message)
+        return self._move(MAIN, new, old, writer, standing)
 
     def tag(self, name: str, commit: str, message: str, author: Author) -> None:
         """Put an annotated tag on a commit; RefExists if the name is taken."""
         check_new_ref_name(name)
         writer = self._writer()
-        sha = write_tag(writer, name, self.resolve(commit), author, message)
+        standing = Standing(self._git, writer)
+        target = self.resolve(commit)
+        standing.need(target)
+        sha = write_tag(writer, name, target, author, message)
         writer.flush()
-        make_tag(self._git, TAGS + name, sha)
+        make_tag(self._git, TAGS + name, sha, check=lambda: standing.check(sha))
 
     def log(self, ref: str, limit: int = 100) -> list[CommitInfo]:
         """The newest `limit` commits that lead to `ref`, newest first."""
@@ -279,6 +303,16 @@ class HarnessRepository:
             raise MissingRef(f"no branch {name!r}")
         delete_ref(self._git, BRANCHES + name, head)
 
+    def collect_garbage(self, *, everything: bool = False) -> None:
+        """Pack objects and refs, and remove objects that nothing has led to for two weeks, or all such at once.
+
+        Nobody of ours moves a ref meanwhile, and who waits for that writes again what he has written. RepoBusy.
+        """
+        expiry = "now" if everything else "2.weeks.ago"
+        with writer_lock(self.path) as lock, lock.announced([BRANCHES + MAIN]):
+            arguments = ("gc", "--quiet", f"--prune={expiry}")
+            self._git.run(*arguments, keep_open=(lock.descriptor,), seconds=_GC_SECONDS)
+
     def _find_commit(self, reader: ObjectReader, ref: str) -> str | None:
         """The commit whose id begins so."""
         if not _SHORTEST_ID <= len(ref) <= _ID_LENGTH or not _HEX.issuperset(ref):
@@ -300,12 +334,12 @@ class HarnessRepository:
     def _writer(self) -> ObjectWriter:
         return ObjectWriter(self.path / "objects")
 
-    def _put(self, branch: str, tree: str, head: str, author: Author, message: str) -> str:
-        """Put a commit with this tree on a branch that is at `head`."""
-        writer = self._writer()
-        new = write_commit(writer, tree, [head], author, message)
+    def _move(
+        self, branch: str, new: str, expected: str | None, writer: ObjectWriter, standing: Standing
+    ) -> str:
+        """Write what waits, and move the branch to a commit that is among it."""
         writer.flush()
-        move_ref(self._git, BRANCHES + branch, new, head)
+        move_ref(self._git, BRANCHES + branch, new, expected, check=lambda: standing.check(new))
         return new
 
     def _expected(self, branch: str, base: str, expected_head: str | None) -> str | None:
@@ -317,6 +351,11 @@ class HarnessRepository:
         if head != wanted:
             raise StaleBase(f"{branch} is at {(head or 'no commit')[:12]}, not at {wanted[:12]}")
         return head
+
+    def _keep_main(self, branch: str, base: str, head: str | None) -> None:
+        """Refuse to move main to what does not build on it."""
+        if branch == MAIN and head is not None and not self._contains(base, head):
+            raise StaleBase(f"main would lose its commits: {base[:12]} does not build on {head[:12]}")
 
 
 @contextlib.contextmanager

@@ -3,13 +3,17 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from harness_repo.git.errors import BadPath
+from harness_repo.git.errors import BadPath, HarnessRepoError, TooLarge
 from harness_repo.git.gitio import GitRunner
+from harness_repo.git.looseobjects import MAX_OBJECT_BYTES
 from harness_repo.git.names import check_path
 from harness_repo.git.objects import ObjectReader, ObjectWriter
 
 FILE = "100644"
 FOLDER = "40000"
+# Of one version; a few small trees that name each other can stand for billions.
+MAX_ENTRIES = 100_000
+_MAX_LISTING = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,12 @@ class _Edit:
 
 
 def read_tree(git: GitRunner, commit: str) -> list[TreeEntry]:
-    """All entries under a commit's tree, in git's order."""
-    out = git.run("ls-tree", "-r", "-z", "--full-tree", commit).out
+    """All entries under a commit's tree, in git's order; TooLarge when there are more than MAX_ENTRIES."""
+    out = git.read(
+        "ls-tree", "-r", "-z", "--full-tree", commit, most=_MAX_LISTING, what=f"the tree of {commit[:12]}"
+    )
+    if out.count(b"\0") > MAX_ENTRIES:
+        raise TooLarge(f"the tree of {commit[:12]} has more than {MAX_ENTRIES:,} entries")
     return [_tree_entry(record) for record in out.split(b"\0") if record]
 
 
@@ -66,7 +74,7 @@ def edit_tree(
     """The id of the tree (None: an empty one) after `edits`, None deletes; the new objects wait in the writer.
 
     A file keeps its mode, a folder that loses its last file is gone, a new file takes the place of a folder and
-    the other way round. Raises BadPath, also for edits that need one path as a file and as a folder.
+    the other way round. Raises BadPath, also for edits that need one path as a file and as a folder, and TooLarge.
     """
     return _edit_folder(reader, writer, tree, _plan(edits)) or writer.add("tree", b"")
 
@@ -88,6 +96,8 @@ def _plan(edits: Mapping[str, bytes | None]) -> _Edit:
     """The edits by folder."""
     root = _Edit({}, {})
     for path, data in edits.items():
+        if data is not None and len(data) > MAX_OBJECT_BYTES:
+            raise TooLarge(f"{path!r} has more than {MAX_OBJECT_BYTES // 1024**2} MB")
         *folders, name = check_path(path).encode("utf-8", "surrogateescape").split(b"/")
         edit = root
         for folder in folders:
@@ -147,7 +157,13 @@ def _edit_file(writer: ObjectWriter, nodes: dict[bytes, _Node], name: bytes, dat
 
 
 def _read_folder(reader: ObjectReader, tree: str) -> dict[bytes, _Node]:
-    data = reader.read(tree, "tree")
+    try:
+        return _decode(reader.read(tree, "tree"))
+    except ValueError as failure:
+        raise HarnessRepoError(f"tree {tree} is damaged") from failure
+
+
+def _decode(data: bytes) -> dict[bytes, _Node]:
     nodes: dict[bytes, _Node] = {}
     at = 0
     while at < len(data):

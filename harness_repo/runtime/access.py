@@ -4,8 +4,9 @@ A model drafts tool files. A URL or a command in one of them is therefore only a
 are granted here, outside the harness.
 """
 
+import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,8 @@ import httpx2
 from harness_repo.format.tool_sources import SECRET
 
 _PORTS = {"https": 443, "http": 80}
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class AccessDenied(Exception):
@@ -32,7 +35,7 @@ class Secret:
         # Anything else could not stand in a header, and the client's error would say it in full.
         if not self.value or not self.value.isascii() or not self.value.isprintable():
             raise ValueError("a secret has to be a text of printable ASCII characters")
-        object.__setattr__(self, "hosts", _origins(self.hosts))
+        object.__setattr__(self, "hosts", frozenset(map(_read_host, self.hosts)))
 
 
 @dataclass(frozen=True)
@@ -40,13 +43,21 @@ class ToolAccess:
     """What an operator grants to tools of the kinds http and mcp. ValueError for a host that is none."""
 
     # "name" and "name:port" are reached by https only, "http://name:port" without encryption; no wildcards.
+    # "10.1.0.0/16" is no host: it says that the names may lead to addresses in there, which they may not otherwise.
     hosts: frozenset[str] = frozenset()
     # Whole command lines of MCP servers, word for word.
     commands: frozenset[tuple[str, ...]] = frozenset()
     secrets: Mapping[str, Secret] = field(default_factory=dict)
+    # Why no tool goes out at all, whatever was granted; "" when what was granted holds.
+    refusal: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hosts", _origins(self.hosts))
+        object.__setattr__(self, "hosts", frozenset(map(_read_grant, self.hosts)))
+
+    @property
+    def networks(self) -> list[Network]:
+        """The addresses beside public ones that names may lead to."""
+        return [ipaddress.ip_network(host) for host in self.hosts if "://" not in host]
 
     def check_url(self, url: str) -> None:
         """Raise AccessDenied unless the host of the URL was granted."""
@@ -63,6 +74,8 @@ class ToolAccess:
 
     def check_source(self, source: Mapping[str, Any]) -> None:
         """Raise AccessDenied unless all that a tool's source asks for was granted."""
+        if self.refusal:
+            raise AccessDenied(self.refusal)
         if "command" in source:
             self.check_command(source["command"])
             return
@@ -110,9 +123,15 @@ def without_placeholders(template: str) -> str:
     return f"{scheme}://{rest.split('/', 1)[0].split('?', 1)[0]}"
 
 
-def _origins(hosts: Iterable[str]) -> frozenset[str]:
-    """The hosts as origins. Raises ValueError."""
-    return frozenset(_read_host(host) for host in hosts)
+def _read_grant(text: str) -> str:
+    """A host as its origin, or a network as it is. Raises ValueError."""
+    address, mark, length = text.strip().partition("/")
+    if not mark or not length.isdecimal():
+        return _read_host(text)
+    try:
+        return str(ipaddress.ip_network(f"{address.strip('[]')}/{length}"))
+    except ValueError as failure:
+        raise ValueError(f"{text!r} is no network: {failure}") from None
 
 
 def _read_host(host: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness_repo.format.harness import Harness
-from harness_repo.format.prompts import variables_of
+from harness_repo.format.templates import variables_of
 from harness_repo.runtime.calling import answer_calls, end_if_blocked, refuse_calls
 from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest, ToolCall
 from harness_repo.runtime.computing import TooMuchComputing
@@ -20,6 +20,9 @@ from harness_repo.runtime.sandbox import ToolSandbox
 from harness_repo.runtime.texts import load_skill_definition, retry_message
 from harness_repo.runtime.trajectory import Trajectory
 
+# A model that asks for more is beside itself; the others are not even kept.
+MOST_CALLS_OF_A_TURN = 256
+
 
 async def run_agent(
     harness: Harness,
@@ -29,10 +32,11 @@ async def run_agent(
     model_name: str,
     sandbox: ToolSandbox | None = None,
 ) -> Trajectory:
-    """Run the harness once over `variables` and return what happened; limits and model failures never raise.
+    """Run the harness once over `variables` and return what happened; nothing is raised.
 
     Without a sandbox every tool answers "not_found". Status "model_error" means that no reply could be had:
-    `error_kind` is the ChatError's, or "configuration" when the prompt cannot be assembled.
+    `error_kind` is the ChatError's, or "configuration" when the prompt cannot be assembled. Whatever else a model, a
+    tool or a library raises is "runner_error".
     """
     run = Run(harness, variables)
     loop = _Loop(run, model, model_name, sandbox or ToolSandbox(harness.tools, {}))
@@ -51,6 +55,9 @@ async def run_agent(
         run.end("model_error", error=str(failure), kind="configuration")
     except ChatError as failure:
         run.end("model_error", error=str(failure), kind=failure.kind)
+    # What had happened until then is worth as much as in any other run.
+    except Exception as failure:  # noqa: BLE001
+        run.end("runner_error", error=f"{type(failure).__name__}: {failure}")
     return run.trajectory()
 
 
@@ -64,6 +71,8 @@ class _Loop:
         self._model_name = model_name
         self._sandbox = sandbox
         self._tools = tool_definitions(run.harness)
+        # Of the turn, with those that are not kept.
+        self._asked = 0
 
     async def go(self) -> None:
         """Turn by turn until something ends the run."""
@@ -88,7 +97,9 @@ class _Loop:
             )
         )
         reasoning, content = split_reasoning(reply)
-        reply = replace(reply, content=content, tool_calls=_with_ids(reply.tool_calls, self._run.turn))
+        self._asked = len(reply.tool_calls)
+        calls = self._run.name_calls(reply.tool_calls[:MOST_CALLS_OF_A_TURN])
+        reply = replace(reply, content=content, tool_calls=calls)
         self._run.add_reply(reply, reasoning)
         return reply
 
@@ -96,6 +107,12 @@ class _Loop:
         """Answer the calls of a turn; without tokens for a turn after it, there is no use in making them."""
         if self._is_out_of_tokens():
             refuse_calls(self._run, calls, f"limit: at most {self._harness.limits.tokens} tokens")
+            return True
+        # A model that answers at once, and tools that never wait, would leave the clock no moment to strike.
+        await asyncio.sleep(0)
+        if self._asked > len(calls):
+            refuse_calls(self._run, calls, f"limit: at most {len(calls)} calls in one turn")
+            self._run.end("tool_call_limit", error=f"{self._asked} tool calls in one turn")
             return True
         return await answer_calls(self._run, self._sandbox, calls)
 
@@ -140,14 +157,3 @@ def _response_schema(harness: Harness) -> dict[str, Any] | None:
     if harness.reply_schema is None:
         return None
     return {"name": f"{harness.name or 'harness'}_reply", "schema": harness.reply_schema}
-
-
-def _with_ids(calls: Sequence[ToolCall], turn: int) -> list[ToolCall]:
-    """The calls, each with an id of its own: some servers send none, or the same one twice."""
-    seen: set[str] = set()
-    named = []
-    for number, call in enumerate(calls, 1):
-        key = call.id if call.id and call.id not in seen else f"call_{turn}_{number}"
-        seen.add(key)
-        named.append(replace(call, id=key))
-    return named

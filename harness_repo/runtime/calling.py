@@ -5,6 +5,7 @@ Whatever goes wrong with a call is told to the model as its answer, and recorded
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,6 +15,9 @@ from harness_repo.runtime.chat import ToolCall
 from harness_repo.runtime.hooks import HookFiring
 from harness_repo.runtime.run import Run
 from harness_repo.runtime.sandbox import Prepared, ToolOutcome, ToolSandbox, parse_arguments
+
+# However many skills there are.
+MOST_LOADS = 1000
 
 
 @dataclass
@@ -80,14 +84,16 @@ def read_arguments(call: ToolCall) -> object:
 
 def _begin_all(run: Run, sandbox: ToolSandbox, steps: Sequence[_Step]) -> bool:
     """Hooks, and all that needs no waiting, call by call; say whether the run is over already."""
-    most = run.harness.limits.tool_calls
-    used = sum(record.name != LOAD_SKILL for record in run.tool_calls)
+    most = {False: run.harness.limits.tool_calls, True: most_loads(run)}
+    used = Counter(_is_load(run, record.name) for record in run.tool_calls)
     is_over = False
     for number, step in enumerate(steps):
-        used += step.call.name != LOAD_SKILL
-        if step.call.name != LOAD_SKILL and used > most:
-            step.outcome = ToolOutcome(None, f"limit: at most {most} calls", 0.0)
-            run.end("tool_call_limit", error=f"more than {most} tool calls")
+        is_load = _is_load(run, step.call.name)
+        used[is_load] += 1
+        if used[is_load] > most[is_load]:
+            step.outcome = ToolOutcome(None, f"limit: at most {most[is_load]} calls", 0.0)
+            what = LOAD_SKILL if is_load else "tool"
+            run.end("tool_call_limit", error=f"more than {most[is_load]} {what} calls")
             is_over = True
             continue
         _begin(run, sandbox, step, [earlier.tool for earlier in steps[:number]])
@@ -95,11 +101,21 @@ def _begin_all(run: Run, sandbox: ToolSandbox, steps: Sequence[_Step]) -> bool:
     return is_over
 
 
+def _is_load(run: Run, name: str) -> bool:
+    """Whether a call is of the runtime's own tool, which is there when there are skills."""
+    return name == LOAD_SKILL and bool(run.harness.skills)
+
+
+def most_loads(run: Run) -> int:
+    """Calls of load_skill in a run: each skill twice, and some more, is all that anybody needs."""
+    return min(2 * len(run.harness.skills) + 20, MOST_LOADS)
+
+
 def _begin(run: Run, sandbox: ToolSandbox, step: _Step, earlier: list[dict[str, Any]]) -> None:
     if isinstance(step.arguments, dict):
         step.firings = run.fire("tool_call", tool=step.tool, pending=earlier)
     step.outcome = _refusal(step.firings)
-    if step.outcome is None and step.call.name == LOAD_SKILL and run.harness.skills:
+    if step.outcome is None and _is_load(run, step.call.name):
         step.outcome = _load_skill(run, step.arguments)
     if step.outcome is not None:
         return

@@ -1,21 +1,16 @@
 """The checks of hooks: data in, "passes" or what is wrong out. Nothing of a rule is executed."""
 
-import json
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any
-
-import regex
 
 from harness_repo.format.cel import CelError, evaluate_cel
 from harness_repo.format.harness import Harness
 from harness_repo.format.json_schema import SchemaUnusable, find_violation
 from harness_repo.format.patterns import PatternError, search
+from harness_repo.runtime.evidence import VARIABLES, loaded_skills, own_prompt, results, to_json
 from harness_repo.runtime.json_text import read_json
+from harness_repo.runtime.numbers import without_evidence
 from harness_repo.runtime.promises import find_promises, statements
-
-_NUMBER = regex.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 
 Payload = Mapping[str, Any]
 
@@ -34,7 +29,7 @@ def run_check(check: Mapping[str, Any], event: str, payload: Payload, harness: H
         if "kind" not in check:
             return _schema(check["schema"], event, payload, harness)
         return _CHECKS[check["kind"]](check, subject(event, payload), payload, harness)
-    except (PatternError, SchemaUnusable) as failure:
+    except (PatternError, SchemaUnusable, ArithmeticError, ValueError, RecursionError) as failure:
         raise CheckError(str(failure)) from failure
 
 
@@ -46,7 +41,7 @@ def applies(when: str | Mapping[str, Any], event: str, payload: Payload, harness
 def holds(expression: str, payload: Payload) -> bool:
     """Whether a CEL expression is true of the payload. Raises CheckError."""
     try:
-        return evaluate_cel(expression, payload)
+        return evaluate_cel(expression, {name: payload[name] for name in payload if name != VARIABLES})
     except CelError as failure:
         raise CheckError(str(failure)) from failure
 
@@ -56,16 +51,10 @@ def subject(event: str, payload: Payload) -> str:
     if event == "input":
         return "\n".join(str(item.get("text", "")) for item in payload.get("danmaku", ()))
     if event == "tool_call":
-        return _json(payload.get("tool", {}).get("arguments"))
+        return to_json(payload.get("tool", {}).get("arguments"))
     if event == "tool_result":
-        return _json(payload.get("result"))
+        return to_json(payload.get("result"))
     return str(payload.get("reply") or "")
-
-
-def numbers_in(text: str) -> set[Decimal]:
-    """All numbers written in digits: 1,299 and 1299.0 and full-width digits are the same number."""
-    plain = unicodedata.normalize("NFKC", text)
-    return {Decimal(found.replace(",", "")) for found in _NUMBER.findall(plain)}
 
 
 def _regex(pattern: str, text: str) -> str | None:
@@ -119,34 +108,24 @@ def _valid_json(check: Mapping[str, Any], text: str, _: Payload, harness: Harnes
     return find_violation(check.get("schema") or harness.reply_schema or {}, value)
 
 
-def _cites_evidence(_: Mapping[str, Any], text: str, payload: Payload, *__: object) -> str | None:
-    known = {number for source in _sources(payload) for number in numbers_in(source)}
-    unknown = sorted(numbers_in(text) - known)
-    return f"without evidence: {', '.join(map(str, unknown))}" if unknown else None
+def _cites_evidence(_: Mapping[str, Any], text: str, payload: Payload, harness: Harness) -> str | None:
+    unknown = without_evidence(text, _told(payload, harness))
+    return f"without evidence: {', '.join(unknown)}" if unknown else None
 
 
-def _no_promise(check: Mapping[str, Any], text: str, payload: Payload, *_: object) -> str | None:
-    heard = [str(item.get("text", "")) for item in payload.get("danmaku", ())]
-    evidence = [*statements(str(payload.get("prompt", "")), heard), *_results(payload)]
+def _no_promise(check: Mapping[str, Any], text: str, payload: Payload, harness: Harness) -> str | None:
+    told = [*own_prompt(harness, payload), *loaded_skills(harness, payload)]
+    evidence = [*(line for source in told for line in statements(source)), *results(payload)]
     found = find_promises(text, evidence, check.get("phrases", ()), check.get("allow", ()))
     return f"promises without evidence: {'; '.join(found)}" if found else None
 
 
-def _sources(payload: Payload) -> Iterator[str]:
+def _told(payload: Payload, harness: Harness) -> Iterator[str]:
+    """All that the model was told, the words of viewers too."""
     yield str(payload.get("prompt", ""))
-    yield _json(payload.get("request"))
-    yield from _results(payload)
-
-
-def _results(payload: Payload) -> Iterator[str]:
-    """The results of tool calls; what the model was not told, for an error of the call, is no evidence."""
-    for call in payload.get("tool_calls", ()):
-        if call.get("error") is None:
-            yield _json(call.get("result"))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    yield to_json(payload.get("request"))
+    yield from loaded_skills(harness, payload)
+    yield from results(payload)
 
 
 _Check = Callable[[Mapping[str, Any], str, Payload, Harness], str | None]

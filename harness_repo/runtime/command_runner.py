@@ -1,36 +1,53 @@
 """An agent as a command: our case as JSON on its standard input, a trajectory or {"reply": "..."} on its output.
 
-It runs in a throwaway copy of the version's files, in a process group of its own, under a time-out and a memory
-limit, with a clean environment. That keeps runs apart; it is no wall against a hostile program.
+It runs in a throwaway copy of the version's files, under a time-out and a memory limit, with a clean environment, as
+the child of a `launcher` that ends every process it leaves behind. That keeps runs apart; it is no wall against a
+hostile program, which runs as the worker's user.
 """
 
 import asyncio
 import contextlib
+import ctypes
 import os
+import re
 import signal
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from harness_repo.git.errors import HarnessRepoError
-from harness_repo.git.worktree import remove_folder, write_worktree
+from harness_repo.git.worktree import write_worktree
 from harness_repo.runtime import launcher
-from harness_repo.runtime.foreign import MOST_BYTES, case_to_json, failed_run, read_answer, shorten
+from harness_repo.runtime.elapsed import ms_since
+from harness_repo.runtime.foreign import (
+    MOST_BYTES,
+    case_to_json,
+    failed_run,
+    hide_in_run,
+    read_answer,
+    shorten,
+)
+from harness_repo.runtime.hiding import hide_secrets
+from harness_repo.runtime.run_folder import RunFolder, sweep_folders
 from harness_repo.runtime.runner import RunCase
 from harness_repo.runtime.trajectory import Status, Trajectory
 from harness_repo.snapshot import Snapshot
 
 # Of standard error, from its end.
 STDERR_BYTES = 4000
-# A process that left the group may hold the pipes open; nobody waits longer for it.
+# What cannot be killed may hold the pipes open; nobody waits longer for it.
 PIPE_SECONDS = 1.0
+# The launcher needs some for killing, and ends then.
+LAUNCHER_SECONDS = 10.0
+# Of prctl, in linux/prctl.h.
+_SET_DUMPABLE = 4
+# Names of variables whose values stand in no trajectory.
+_CREDENTIAL = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
 
-_P = ParamSpec("_P")
 _Result = TypeVar("_Result")
 
 
@@ -40,7 +57,7 @@ class CommandSettings:
 
     # A name with a slash is a file of the worktree, one without is found on PATH.
     command: tuple[str, ...]
-    # Of one run; then the whole process group is killed.
+    # Of one run; then all its processes are killed.
     seconds: float = 120.0
     # Of data (heap and anonymous maps), for each process.
     memory_mb: int = 2048
@@ -68,42 +85,47 @@ class CommandRunner:
         self._read_snapshot = read_snapshot
         self._snapshots: dict[str, Snapshot] = {}
         self._lock = threading.Lock()
+        self._is_swept = False
+        _close_environment()
 
     async def run(self, case: RunCase) -> Trajectory:
         """Answer the case once.
 
         Status "runner_error" when the command cannot be run, fails, or gives no trajectory; "time_limit" when
         it takes too long. The error ends with what it wrote to standard error; that and the exit code are kept
-        in `runner` in any case.
+        in `runner` in any case. Values of variables that look like credentials are hidden everywhere.
         """
-        root = Path(tempfile.mkdtemp(prefix="harness-run-"))
         began = time.monotonic()
         try:
-            await _in_thread(self._lay_out, root, case.commit)
-            began = time.monotonic()
-            ended = await self._execute(root, case_to_json(case))
+            folder = RunFolder.make()
+            try:
+                await _unbroken(asyncio.to_thread(self._lay_out, folder, case.commit))
+                began = time.monotonic()
+                ended = await self._execute(folder, case_to_json(case))
+            finally:
+                elapsed = ms_since(began)
+                await _unbroken(asyncio.to_thread(folder.remove))
         except (HarnessRepoError, OSError, ValueError) as failure:
             runner = _describe(None, "")
-            return failed_run("runner_error", f"cannot be run: {failure}", runner, _elapsed_ms(began))
-        finally:
-            await _in_thread(remove_folder, root)
-        return _judge(ended, _elapsed_ms(began))
+            return failed_run("runner_error", f"cannot be run: {failure}", runner, ms_since(began))
+        return await asyncio.to_thread(_judge, ended, elapsed, self._secrets())
 
-    def _lay_out(self, root: Path, commit: str) -> None:
+    def _lay_out(self, folder: RunFolder, commit: str) -> None:
         with self._lock:
+            if not self._is_swept:
+                self._is_swept = True
+                sweep_folders()
             snapshot = self._snapshots.get(commit) or self._read_snapshot(commit)
             self._snapshots[commit] = snapshot
-        _tree(root).mkdir()
-        _scratch(root).mkdir()
-        write_worktree(snapshot, _tree(root))
+        write_worktree(snapshot, folder.tree)
 
-    async def _execute(self, root: Path, case: bytes) -> _Ended:
+    async def _execute(self, folder: RunFolder, case: bytes) -> _Ended:
         loop = asyncio.get_running_loop()
         transport, output = await loop.subprocess_exec(
             _Output,
             *_launch(self._settings),
-            cwd=_tree(root),
-            env=self._environment(root),
+            cwd=folder.tree,
+            env=self._environment(folder),
             start_new_session=True,
         )
         seconds = self._settings.seconds
@@ -116,20 +138,25 @@ class CommandRunner:
         except TimeoutError:
             status, error = "time_limit", f"not done after {seconds:g} seconds"
         finally:
-            await _end(transport, output)
+            await _unbroken(_end(transport, output))
         if output.is_too_much:
             status, error = "runner_error", f"more than {MOST_BYTES} bytes on standard output"
         return _Ended(status, error, transport.get_returncode(), bytes(output.out), output.stderr())
 
-    def _environment(self, root: Path) -> Mapping[str, str]:
-        passed = {name: os.environ[name] for name in self._settings.environment if name in os.environ}
+    def _environment(self, folder: RunFolder) -> Mapping[str, str]:
         return {
             "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": str(_tree(root)),
-            "TMPDIR": str(_scratch(root)),
+            "HOME": str(folder.tree),
+            "TMPDIR": str(folder.scratch),
             "LANG": "C.UTF-8",
-            **passed,
+            **self._passed_on(),
         }
+
+    def _passed_on(self) -> dict[str, str]:
+        return {name: os.environ[name] for name in self._settings.environment if name in os.environ}
+
+    def _secrets(self) -> list[str]:
+        return [value for name, value in self._passed_on().items() if _CREDENTIAL.search(name)]
 
 
 class _Output(asyncio.SubprocessProtocol):
@@ -148,7 +175,8 @@ class _Output(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Keep the beginning of standard output and the end of standard error."""
         if fd == 2:
-            self._err = (self._err + data)[-STDERR_BYTES:]
+            # Some more than is kept: a secret at the beginning would be cut in two.
+            self._err = (self._err + data)[-2 * STDERR_BYTES :]
         elif len(self.out) + len(data) <= MOST_BYTES:
             self.out += data
         else:
@@ -185,23 +213,47 @@ def _feed(transport: asyncio.SubprocessTransport, case: bytes) -> None:
 
 
 async def _end(transport: asyncio.SubprocessTransport, output: _Output) -> None:
-    """Kill what is left of the process group, read what was said before, and leave no process behind."""
-    _kill_group(transport.get_pid())
+    """Have the launcher kill all that is left, read what was said before, and leave no process behind."""
     try:
-        await output.exited.wait()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(output.closed.wait(), PIPE_SECONDS)
+        _send(transport, signal.SIGTERM)
+        if not await _comes(output.exited, LAUNCHER_SECONDS):
+            # It was stopped, say; its child ends with it.
+            _send(transport, signal.SIGKILL)
+            await output.exited.wait()
+        await _comes(output.closed, PIPE_SECONDS)
     finally:
         transport.close()
 
 
-def _kill_group(group: int) -> None:
+def _send(transport: asyncio.SubprocessTransport, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
+        transport.send_signal(number)
 
 
-def _judge(ended: _Ended, elapsed_ms: float) -> Trajectory:
-    """The trajectory of a run that has ended."""
+async def _comes(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event, at most so long; say whether it came."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()
+
+
+def _close_environment() -> None:
+    """Have the kernel refuse to show this process's environment and memory to others of its user.
+
+    A command could look its worker's secrets up there. Who may trace any process (CAP_SYS_PTRACE) still can.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _judge(ended: _Ended, elapsed_ms: float, secrets: list[str]) -> Trajectory:
+    """The trajectory of a run that has ended, without secrets."""
+    # Before anything is shortened: half a secret is not found any more.
+    stderr = str(hide_secrets(ended.stderr, secrets))[-STDERR_BYTES:]
+    return hide_in_run(_read(replace(ended, stderr=stderr), elapsed_ms), secrets)
+
+
+def _read(ended: _Ended, elapsed_ms: float) -> Trajectory:
     runner = _describe(ended.exit_code, ended.stderr)
     if ended.status != "ok":
         return failed_run(ended.status, _with_stderr(ended.error, ended.stderr), runner, elapsed_ms)
@@ -222,7 +274,9 @@ def _name_exit(code: int | None) -> str:
         return ""
     if code > 0:
         return f"exit code {code}"
-    return f"ended by {signal.Signals(-code).name}"
+    # Real-time signals have no names.
+    names = {one.value: one.name for one in signal.Signals}
+    return f"ended by {names.get(-code, f'signal {-code}')}"
 
 
 def _describe(exit_code: int | None, stderr: str) -> dict[str, Any]:
@@ -233,21 +287,9 @@ def _with_stderr(error: str, stderr: str) -> str:
     return f"{error}: {stderr}" if stderr else error
 
 
-def _tree(root: Path) -> Path:
-    return root / "tree"
-
-
-def _scratch(root: Path) -> Path:
-    return root / "tmp"
-
-
-def _elapsed_ms(began: float) -> float:
-    return round((time.monotonic() - began) * 1000, 2)
-
-
-async def _in_thread(function: Callable[_P, _Result], *args: _P.args, **kwargs: _P.kwargs) -> _Result:
-    """Call it in a thread. Who is cancelled meanwhile waits for it: what it makes is to be cleaned up."""
-    task = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+async def _unbroken(work: Awaitable[_Result]) -> _Result:
+    """Await it. Who is cancelled meanwhile waits for its end: what it makes is to be cleaned up."""
+    task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

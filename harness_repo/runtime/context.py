@@ -28,6 +28,8 @@ def normalise_request(request: Mapping[str, Any]) -> AgentRequest:
     history = request.get("history") or []
     if not isinstance(entries, list) or not isinstance(history, list):
         raise ValueError("danmaku and history must be lists")
+    if not all(isinstance(turn, Mapping) for turn in history):
+        raise ValueError("a turn of the history must be an object")
     read = [_danmaku(entry) for entry in entries]
     unique = dict.fromkeys(item for item in read if item.text)
     return AgentRequest(tuple(unique), tuple(dict(turn) for turn in history))

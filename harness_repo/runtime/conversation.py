@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness_repo.runtime.chat import ChatError, ChatModel, Message
+from harness_repo.runtime.completing import complete_run
 from harness_repo.runtime.context import normalise_request
 from harness_repo.runtime.runner import RunCase
 from harness_repo.runtime.simulated_user import SimulatedUser, read_profile
@@ -89,7 +90,7 @@ class _Talk:
         """Have the agent reply; say whether the conversation can go on."""
         said = _said(danmaku)
         run = await self.answer(self._next_case(danmaku))
-        self.runs.append(_with_messages(run, said))
+        self.runs.append(complete_run(run, said))
         self.exchanges.append(Exchange(said, run.reply, run.status))
         self.end(run.status, run.error, run.error_kind)
         if run.status not in _GOES_ON or run.reply is None:
@@ -125,13 +126,3 @@ class _Talk:
 
 def _said(danmaku: list[dict[str, str]]) -> str:
     return "\n".join(item["text"] for item in danmaku)
-
-
-def _with_messages(run: Trajectory, said: str) -> Trajectory:
-    """The run with messages; an agent that is not ours may have told its reply alone."""
-    if run.messages:
-        return run
-    messages: list[Message] = [{"role": "user", "content": said}]
-    if run.reply is not None:
-        messages.append({"role": "assistant", "content": run.reply})
-    return replace(run, messages=messages)

@@ -5,11 +5,15 @@ so the messages are put in order first. A reply that a hook rewrote or blocked s
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness_repo.runtime.chat import Message
+from harness_repo.runtime.completing import complete_run, ends_with_word, read_opening
+from harness_repo.runtime.exchanges import Line, conversation_lines, number_turns
+from harness_repo.runtime.run import name_of_function
 from harness_repo.runtime.trajectory import CallRecord, ToolCallRecord, Trajectory
 
 # https://www.harborframework.com/docs/trajectory-format; 1.6 is the newest that readers of 1.5 and 1.7 both take.
@@ -23,11 +27,17 @@ class _Call:
     """A tool call of a message with what it was answered."""
 
     id: str
-    name: str
+    # As servers take it; the record has it as the model wrote it.
+    function: str
     # JSON text, as the model wrote it.
     arguments: str
-    answer: str | list[Any]
+    answer: str
     record: ToolCallRecord | None
+
+    @property
+    def name(self) -> str:
+        """The tool as the model called it."""
+        return self.record.name if self.record else self.function
 
 
 @dataclass(frozen=True)
@@ -35,19 +45,23 @@ class _Entry:
     """A message with its calls; a tool message stands alone only when it answers no call."""
 
     role: str
-    content: str | list[Any] | None
+    content: str | None
     # Of the agent's messages, from 1; 0 before the first.
     turn: int
     calls: list[_Call] = field(default_factory=list)
 
 
-def to_openai(trajectory: Trajectory, tools: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def to_openai(
+    trajectory: Trajectory, tools: Sequence[dict[str, Any]] = (), request: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The run as {"messages": [...], "tools": [...]}, valid for chat completions and fine-tuning files.
 
-    `tools` are the definitions that the model was offered. Tool messages that answer no call are left out.
+    `tools` are the definitions that the model was offered; `request` is the case's, for agents whose messages lack it.
+    A conversation is told once: the instructions, then line by line. Tool messages that answer no call are left out,
+    what is no text is written as JSON, and a reply that no message ends with is added at the end.
     """
     messages: list[Message] = []
-    for entry in _entries(trajectory):
+    for entry in _entries(trajectory, request):
         if entry.role == "tool":
             continue
         message: Message = {"role": entry.role, "content": entry.content}
@@ -70,6 +84,7 @@ def to_atif(
     agent_version: str,
     model_name: str = "",
     tools: Sequence[dict[str, Any]] = (),
+    request: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The run as one object of the Agent Trajectory Interchange Format; `agent_version` is a commit, say.
 
@@ -81,13 +96,16 @@ def to_atif(
     if tools:
         agent["tool_definitions"] = list(tools)
     steps = [
-        {"step_id": number, **step} for number, step in enumerate(_atif_steps(trajectory, model_name), 1)
-    ]
+        {"step_id": number, **step}
+        for number, step in enumerate(_atif_steps(trajectory, model_name, request), 1)
+    ] or [{"step_id": 1, "source": "system", "message": trajectory.error or trajectory.status}]
+    notes = {"notes": f"{trajectory.status}: {trajectory.error}"} if trajectory.error else {}
     return {
         "schema_version": ATIF_VERSION,
         "session_id": session_id,
         "agent": agent,
         "steps": steps,
+        **notes,
         "final_metrics": {
             "total_prompt_tokens": trajectory.usage.prompt_tokens,
             "total_completion_tokens": trajectory.usage.completion_tokens,
@@ -100,63 +118,125 @@ def to_atif(
 
 
 def _openai_call(call: _Call) -> dict[str, Any]:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    function = {"name": call.function, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
 
 
-def _entries(trajectory: Trajectory) -> Iterator[_Entry]:
+def _entries(trajectory: Trajectory, request: Mapping[str, Any] | None) -> Iterator[_Entry]:
     """The messages in order, each tool message with the call that it answers."""
-    messages = trajectory.messages or _reply_alone(trajectory)
-    records: dict[tuple[int, str], ToolCallRecord] = {
-        (record.turn, record.id): record for record in trajectory.tool_calls
-    }
-    seen: set[str] = set()
-    turn, position = 0, 0
-    while position < len(messages):
-        message = messages[position]
+    run = _completed(trajectory, request)
+    lines = conversation_lines(run) if run.conversation else _with_reply(run)
+    records: dict[tuple[int, str], deque[ToolCallRecord]] = {}
+    for record in run.tool_calls:
+        records.setdefault((record.turn, record.id), deque()).append(record)
+    names = _Names()
+    position = 0
+    while position < len(lines):
+        turn, message = lines[position]
         position += 1
         if message["role"] != "assistant":
-            yield _Entry(message["role"], message.get("content"), turn)
+            yield _Entry(message["role"], _text(message.get("content")), turn)
             continue
-        turn += 1
-        answers: dict[str, str | list[Any]] = {}
-        while position < len(messages) and _answers_one_of(message, messages[position]):
-            answer = messages[position]
-            answers[answer.get("tool_call_id", "")] = answer.get("content") or ""
+        first = position
+        while position < len(lines) and lines[position][1]["role"] == "tool":
             position += 1
-        calls = [_call(call, turn, answers, records, seen) for call in message.get("tool_calls") or ()]
-        yield _Entry("assistant", message.get("content"), turn, calls)
+        made = message.get("tool_calls") or []
+        answers, others = _match(made, [answer for _, answer in lines[first:position]])
+        calls = [
+            _call(call, turn, answer, records, names) for call, answer in zip(made, answers, strict=True)
+        ]
+        content = message.get("content")
+        yield _Entry("assistant", None if content is None else _text(content), turn, calls)
+        for other in others:
+            yield _Entry("tool", _text(other.get("content")), turn)
 
 
-def _reply_alone(trajectory: Trajectory) -> list[Message]:
-    return [{"role": "assistant", "content": trajectory.reply or ""}]
+def _completed(trajectory: Trajectory, request: Mapping[str, Any] | None) -> Trajectory:
+    """The run with what its agent left out of the messages; runs of a conversation were completed one by one."""
+    if request is None or trajectory.conversation:
+        return trajectory
+    return complete_run(trajectory, *read_opening(request))
 
 
-def _answers_one_of(message: Message, answer: Message) -> bool:
-    ids = {call.get("id", "") for call in message.get("tool_calls") or ()}
-    return answer["role"] == "tool" and answer.get("tool_call_id", "") in ids
+def _with_reply(trajectory: Trajectory) -> list[Line]:
+    """The messages, and the reply after them when they break off before the agent's last word.
+
+    A reply that a hook rewrote or blocked stands for the word that the agent did say.
+    """
+    messages = trajectory.messages
+    is_said = ends_with_word(messages)
+    if (is_said and _text(messages[-1].get("content")).strip()) or trajectory.reply is None:
+        return number_turns(messages)
+    kept = messages[:-1] if is_said else messages
+    return number_turns([*kept, {"role": "assistant", "content": trajectory.reply}])
+
+
+def _match(
+    calls: Sequence[Message], answers: Sequence[Message]
+) -> tuple[list[Message | None], list[Message]]:
+    """The answer of each call, and the answers of none: by id, and one without an id by its place."""
+    waiting: dict[str, deque[Message]] = {}
+    ids = {call.get("id", "") for call in calls}
+    others = []
+    for answer in answers:
+        key = answer.get("tool_call_id", "")
+        if key in ids:
+            waiting.setdefault(key, deque()).append(answer)
+        else:
+            others.append(answer)
+    found = []
+    for call in calls:
+        queue = waiting.get(call.get("id", ""))
+        found.append(queue.popleft() if queue else None)
+    return found, others + [answer for queue in waiting.values() for answer in queue]
+
+
+class _Names:
+    """Ids of calls, each given once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def take(self, wanted: str, turn: int) -> str:
+        """The id itself when it is free, else one made of it."""
+        unique, number = wanted or f"call_{turn}", 1
+        while unique in self._taken:
+            number += 1
+            unique = f"{wanted or 'call'}_{turn}_{number}"
+        self._taken.add(unique)
+        return unique
 
 
 def _call(
     call: dict[str, Any],
     turn: int,
-    answers: dict[str, str | list[Any]],
-    records: dict[tuple[int, str], ToolCallRecord],
-    seen: set[str],
+    answer: Message | None,
+    records: dict[tuple[int, str], deque[ToolCallRecord]],
+    names: _Names,
 ) -> _Call:
     """One call with its answer, under an id that no call before it has."""
     key = call.get("id", "")
-    record = records.get((turn, key))
-    answer = answers.get(key)
-    if answer is None:
-        answer = _answer_of(record)
-    unique, number = key or f"call_{turn}", 1
-    while unique in seen:
-        number += 1
-        unique = f"{key or 'call'}_{turn}_{number}"
-    seen.add(unique)
+    found = records.get((turn, key))
+    record = found.popleft() if found else None
+    text = _answer_of(record) if answer is None else _text(answer.get("content"))
     arguments = call["function"].get("arguments")
-    text = arguments if isinstance(arguments, str) else _json(arguments or {})
-    return _Call(unique, call["function"]["name"], text, answer, record)
+    written = arguments if isinstance(arguments, str) else _json(arguments or {})
+    function = name_of_function(call["function"]["name"])
+    return _Call(names.take(key, turn), function, written, text, record)
+
+
+def _text(content: object) -> str:
+    """The text of a message: parts that are texts as they are, anything else as JSON, one after the other."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    return "\n".join(map(_part, content))
+
+
+def _part(part: object) -> str:
+    if isinstance(part, str):
+        return part
+    text = part.get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else _json(part)
 
 
 def _answer_of(record: ToolCallRecord | None) -> str:
@@ -166,12 +246,14 @@ def _answer_of(record: ToolCallRecord | None) -> str:
     return _json(record.result if record.error is None else {"error": record.error})
 
 
-def _atif_steps(trajectory: Trajectory, model_name: str) -> Iterator[dict[str, Any]]:
+def _atif_steps(
+    trajectory: Trajectory, model_name: str, request: Mapping[str, Any] | None
+) -> Iterator[dict[str, Any]]:
     calls = {call.turn: call for call in trajectory.calls}
     asked_again = {
         hook.turn for hook in trajectory.hooks if hook.event == "reply" and hook.outcome == "retry"
     }
-    for entry in _entries(trajectory):
+    for entry in _entries(trajectory, request):
         step: dict[str, Any] = {"source": _SOURCES[entry.role], "message": entry.content or ""}
         if entry.role == "assistant":
             step |= _agent_fields(entry, calls.get(entry.turn), model_name)

@@ -5,15 +5,20 @@ places, whatever other tools are called in between, and whichever of them is qui
 """
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
+from harness_repo.format.tools import LOAD_SKILL
 
 FaultKind = Literal["timeout", "malformed", "permission_denied", "server_error"]
 KINDS: tuple[str, ...] = get_args(FaultKind)
 
 EVERY_TOOL = "*"
+
+_DECIMAL = re.compile(r"[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]{1,3})?")
 
 # What the model is told, as it would be of a tool that really failed so; a time-out says how long it took.
 _ERRORS: dict[str, str] = {
@@ -35,7 +40,7 @@ class Fault:
     times: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What read_faults reads, without what is as it would be anyway."""
+        """What read_faults reads; `times` only where there is a bound."""
         times = {} if self.times is None else {"times": self.times}
         return {"kind": self.kind, "tool": self.tool, "rate": self.rate, **times}
 
@@ -78,6 +83,12 @@ def read_faults(data: object) -> tuple[Fault, ...]:
     return tuple(_read_fault(entry, f"faults[{number}]") for number, entry in enumerate(data))
 
 
+def unknown_fault_tools(faults: Iterable[Fault], tools: Iterable[str]) -> list[str]:
+    """The tools that faults name and that are not there, sorted: these faults never strike."""
+    known = {EVERY_TOOL, *tools}
+    return sorted({fault.tool for fault in faults if fault.tool not in known})
+
+
 def parse_fault(text: str) -> Fault:
     """A fault as a command line has it: KIND, KIND:TOOL or KIND:TOOL:RATE. ValueError says what is wrong."""
     kind, *rest = text.split(":")
@@ -107,8 +118,10 @@ def _read_fault(entry: object, where: str) -> Fault:
 def _wrong_value(kind: object, tool: object, rate: object, times: object) -> str | None:
     if kind not in KINDS:
         return f"kind is one of {', '.join(KINDS)}"
-    if not isinstance(tool, str) or not tool:
+    if not isinstance(tool, str) or not tool or not tool.isprintable():
         return f"tool is the name of a tool, or {EVERY_TOOL}"
+    if tool == LOAD_SKILL:
+        return f"{LOAD_SKILL} is the runtime's own tool, and does not fail"
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
         return "rate is a number from 0 to 1"
     if times is not None and (not isinstance(times, int) or isinstance(times, bool) or times < 1):
@@ -117,10 +130,8 @@ def _wrong_value(kind: object, tool: object, rate: object, times: object) -> str
 
 
 def _read_rate(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """The number, or the text when it is none; Python would take more for one, such as 0_1."""
+    return float(text) if _DECIMAL.fullmatch(text) else text
 
 
 def _fraction(key: str) -> float:

@@ -1,6 +1,6 @@
 """Runs the hooks of an event, the runtime's own first, then the harness's in path order."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ from harness_repo.format.patterns import PatternError, substitute
 from harness_repo.runtime import texts
 from harness_repo.runtime.checks import CheckError, applies, run_check
 from harness_repo.runtime.computing import OutOfTime
+
+NOT_EVALUATED = "the hook could not be evaluated"
 
 # Every variable that an expression can name, so that none is ever undeclared.
 EMPTY_PAYLOAD: dict[str, Any] = {
@@ -48,19 +50,23 @@ class HookFiring:
 def run_hooks(harness: Harness, event: str, payload: Mapping[str, Any]) -> list[HookFiring]:
     """Evaluate the hooks of an event over `payload`, whose names are those of EMPTY_PAYLOAD.
 
-    A rewrite changes the reply that the later hooks see. A hook whose `when` is false does not fire; one
-    that cannot be evaluated warns and says why.
+    A rewrite changes the reply that the later hooks see; those before the last one look at it again, but for rewrites,
+    and what fails then is added. A hook whose `when` is false does not fire. One that cannot be evaluated, by an error
+    of its expression or a time-out of its pattern, says why: it blocks if that is its action, else it warns.
     """
     seen = {**EMPTY_PAYLOAD, **payload}
     firings: list[HookFiring] = []
-    for hook in [*builtin_hooks(harness), *harness.hooks]:
-        firing = _evaluate(hook, seen, harness) if hook.event == event else None
+    before: list[Hook] = []
+    hooks = [hook for hook in (*builtin_hooks(harness), *harness.hooks) if hook.event == event]
+    for number, hook in enumerate(hooks):
+        firing = _evaluate(hook, seen, harness)
         if firing is None:
             continue
         firings.append(firing)
         if firing.outcome == "rewrite":
             seen["reply"] = firing.reply
-    return firings
+            before = hooks[:number]
+    return [*firings, *_failures_again(before, seen, harness, firings)]
 
 
 def builtin_hooks(harness: Harness) -> list[Hook]:
@@ -85,6 +91,17 @@ def builtin_hooks(harness: Harness) -> list[Hook]:
     return retry
 
 
+def _failures_again(
+    hooks: Sequence[Hook], payload: dict[str, Any], harness: Harness, firings: Sequence[HookFiring]
+) -> Iterator[HookFiring]:
+    """What fails of the hooks now and has not failed in this way before; a rewrite is made once."""
+    known = {(firing.hook, firing.outcome) for firing in firings}
+    for hook in hooks:
+        firing = _evaluate(hook, payload, harness) if hook.on_fail.action != "rewrite" else None
+        if firing is not None and firing.outcome != "pass" and (firing.hook, firing.outcome) not in known:
+            yield firing
+
+
 def _evaluate(hook: Hook, payload: dict[str, Any], harness: Harness) -> HookFiring | None:
     try:
         if hook.when is not None and not applies(hook.when, hook.event, payload, harness):
@@ -94,7 +111,11 @@ def _evaluate(hook: Hook, payload: dict[str, Any], harness: Harness) -> HookFiri
             return HookFiring(hook.name, hook.event, "pass")
         return _fail(hook, detail, payload)
     except (CheckError, PatternError) as failure:
-        return HookFiring(hook.name, hook.event, "warn", "the hook could not be evaluated", str(failure))
+        # A rule that stops something does not let through what it could not look at.
+        is_block = hook.on_fail.action == "block"
+        reply = hook.on_fail.reply if is_block else None
+        outcome = "block" if is_block else "warn"
+        return HookFiring(hook.name, hook.event, outcome, NOT_EVALUATED, str(failure), reply)
     except OutOfTime as failure:
         failure.where = f"hook {hook.name!r}"
         raise

@@ -2,18 +2,32 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
 
-from harness_repo.runtime.foreign import MOST_BYTES, case_to_json, failed_run, read_answer, shorten
+from harness_repo.runtime.bodies import BodyRefused, no_cookies, unpack
+from harness_repo.runtime.elapsed import ms_since
+from harness_repo.runtime.foreign import (
+    MOST_BYTES,
+    case_to_json,
+    failed_run,
+    hide_in_run,
+    read_answer,
+    shorten,
+)
+from harness_repo.runtime.hiding import hide
 from harness_repo.runtime.runner import RunCase
 from harness_repo.runtime.trajectory import Trajectory
 
 CONNECT_SECONDS = 10.0
+# Of an error, before secrets are hidden and it is shortened.
+_MOST_SAID = 20_000
+# Words of a header that are as long may be secrets; "Bearer" is none.
+SHORTEST_SECRET = 8
 
 
 @dataclass(frozen=True)
@@ -23,8 +37,18 @@ class HttpSettings:
     url: str
     # Of one run, from the connection to the last byte.
     seconds: float = 120.0
-    # Sent with every request; may hold secrets, and is in no trajectory, error or log.
+    # Sent with every request; may hold secrets.
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # What stands in no trajectory, error or log, wherever a server puts it; None is every value of a header, whole
+    # and each of its longer words.
+    secrets: Sequence[str] | None = field(default=None, repr=False)
+
+    def hidden(self) -> list[str]:
+        """The texts to hide."""
+        if self.secrets is not None:
+            return list(self.secrets)
+        words = [word for value in self.headers.values() for word in value.split()]
+        return [*self.headers.values(), *(word for word in words if len(word) >= SHORTEST_SECRET)]
 
 
 @dataclass(frozen=True)
@@ -32,10 +56,6 @@ class _Answer:
     status: int
     body: bytes
     location: str
-
-
-class _TooMuch(Exception):
-    """The answer is larger than it may be."""
 
 
 class HttpRunner:
@@ -46,6 +66,7 @@ class HttpRunner:
 
     def __init__(self, settings: HttpSettings) -> None:
         self._settings = settings
+        self._secrets = settings.hidden()
         self._client: httpx2.AsyncClient | None = None
 
     async def __aenter__(self) -> Self:
@@ -63,7 +84,7 @@ class HttpRunner:
         """Answer the case once.
 
         Status "runner_error" when there is no connection, no success or no trajectory; "time_limit" when it
-        takes too long. A redirect is not followed, and nothing is tried again.
+        takes too long. A redirect is not followed, and nothing is tried again; no cookie is kept.
         """
         began = time.monotonic()
         status: int | None = None
@@ -71,13 +92,13 @@ class HttpRunner:
             async with asyncio.timeout(self._settings.seconds):
                 answer = await self._post(case_to_json(case))
             status = answer.status
-            return _read(answer, _elapsed_ms(began))
+            return await asyncio.to_thread(_read, answer, ms_since(began), self._secrets)
         except TimeoutError:
             error = f"not done after {self._settings.seconds:g} seconds"
-            return failed_run("time_limit", error, _describe(status), _elapsed_ms(began))
-        except (httpx2.HTTPError, httpx2.InvalidURL, _TooMuch, ValueError, OSError) as failure:
-            error = self._hide(str(failure) or type(failure).__name__)
-            return failed_run("runner_error", error, _describe(status), _elapsed_ms(began))
+            return failed_run("time_limit", error, _describe(status), ms_since(began))
+        except (httpx2.HTTPError, httpx2.InvalidURL, BodyRefused, ValueError, OSError) as failure:
+            error = shorten(hide(str(failure)[:_MOST_SAID], self._secrets)) or type(failure).__name__
+            return failed_run("runner_error", error, _describe(status), ms_since(began))
 
     async def _post(self, case: bytes) -> _Answer:
         if self._client is not None:
@@ -88,10 +109,9 @@ class HttpRunner:
     async def _send(self, client: httpx2.AsyncClient, case: bytes) -> _Answer:
         async with client.stream("POST", self._settings.url, content=case) as response:
             body = bytearray()
-            async for chunk in response.aiter_bytes():
+            encoding = response.headers.get("content-encoding", "")
+            async for chunk in unpack(response.aiter_raw(), encoding, MOST_BYTES):
                 body += chunk
-                if len(body) > MOST_BYTES:
-                    raise _TooMuch(f"the answer has more than {MOST_BYTES} bytes")
             return _Answer(response.status_code, bytes(body), response.headers.get("location", ""))
 
     def _connect(self) -> httpx2.AsyncClient:
@@ -106,31 +126,27 @@ class HttpRunner:
             **self._settings.headers,
         }
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=32)
-        return httpx2.AsyncClient(headers=headers, timeout=patience, limits=limits, follow_redirects=False)
+        return httpx2.AsyncClient(
+            headers=headers,
+            timeout=patience,
+            limits=limits,
+            cookies=no_cookies(),
+            follow_redirects=False,
+        )
 
-    def _hide(self, text: str) -> str:
-        """The text without the values of headers, whatever a server makes of them."""
-        for value in filter(None, self._settings.headers.values()):
-            text = text.replace(value, "***")
-        return text
 
-
-def _read(answer: _Answer, elapsed_ms: float) -> Trajectory:
-    """The trajectory in an answer; ValueError says why there is none."""
+def _read(answer: _Answer, elapsed_ms: float, secrets: Sequence[str]) -> Trajectory:
+    """The trajectory in an answer, without secrets; ValueError says why there is none, and may hold some."""
     if 300 <= answer.status < 400:
-        raise ValueError(f"HTTP {answer.status}: a redirect to {shorten(answer.location)!r} is not followed")
+        raise ValueError(f"HTTP {answer.status}: a redirect to {answer.location!r} is not followed")
     if not 200 <= answer.status < 300:
-        said = shorten(" ".join(answer.body.decode("utf-8", "replace").split()))
+        said = " ".join(answer.body[:_MOST_SAID].decode("utf-8", "replace").split())
         raise ValueError(f"HTTP {answer.status}: {said}" if said else f"HTTP {answer.status}")
     try:
-        return read_answer(answer.body, _describe(answer.status), elapsed_ms)
+        return hide_in_run(read_answer(answer.body, _describe(answer.status), elapsed_ms), secrets)
     except ValueError as failure:
-        raise ValueError(f"the answer is no trajectory: {shorten(str(failure))}") from failure
+        raise ValueError(f"the answer is no trajectory: {failure}") from failure
 
 
 def _describe(status: int | None) -> dict[str, Any]:
     return {"kind": "http", "status": status}
-
-
-def _elapsed_ms(began: float) -> float:
-    return round((time.monotonic() - began) * 1000, 2)

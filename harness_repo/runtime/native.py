@@ -1,5 +1,6 @@
 """Our own runtime as a runner: one case, one run of a harness with the case's tools and faults."""
 
+import contextlib
 from dataclasses import dataclass
 
 from harness_repo.format.harness import Harness
@@ -30,14 +31,14 @@ class NativeRunner:
             sandbox = self._build_sandbox(case, variables["request"])
         except ValueError as failure:
             return Trajectory("runner_error", None, error=str(failure), error_kind="case")
-        # Whatever a model, a tool or a library raises besides what is foreseen is this run's and no other's.
         try:
-            async with sandbox:
-                return await run_agent(
-                    self.harness, variables, self.model, model_name=self.model_name, sandbox=sandbox
-                )
-        except Exception as failure:  # noqa: BLE001
-            return Trajectory("runner_error", None, error=f"{type(failure).__name__}: {failure}")
+            return await run_agent(
+                self.harness, variables, self.model, model_name=self.model_name, sandbox=sandbox
+            )
+        finally:
+            # What goes wrong now changes nothing of what has happened.
+            with contextlib.suppress(Exception):
+                await sandbox.close()
 
     def _build_sandbox(self, case: RunCase, request: dict[str, object]) -> ToolSandbox:
         return ToolSandbox(

@@ -1,68 +1,59 @@
 """Promises in a reply, Chinese and English, that nothing the agent was told bears out.
 
 Two kinds of phrases are known. Those that say what they promise (假一赔十, lifetime warranty) are borne out where the
-evidence has the phrase itself; those that promise whatever follows (保证, guaranteed) where it has the words up to the
-end of the clause too. Said of what is *not* promised (不能保证, we cannot guarantee), they are no promise.
+evidence has the phrase itself; those that promise whatever goes with them (保证, guaranteed) where it has the words up
+to the end of the clause too. Denied (不能保证, 终身质保我们没有), asked, or asked of the viewer (请您确保), they are
+none.
+
+This is a list of phrases (`promise_phrases`) and no understanding: a promise in other words passes, and an odd sentence
+may be taken for one.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
-_DEED = "退|换|取消|赔|补差|保修|质保|改"
+import regex
 
-# What is promised stands in the phrase.
-SPOKEN_OUT = (
-    r"(?:全网|史上|全年|历史)最低价?|最低价(?!格)|价格最低",
-    r"假一[赔罚][零一二两三四五六七八九十百千万\d]+",
-    r"(?:终身|永久)(?:质保|保修|免费[一-龥]{0,2}|有效|使用|包换)",
-    rf"无条件(?:就|都|给|可以|能|包)*(?:{_DEED})[退换款货]?",
-    rf"随时(?:都|就)?(?:能|可以|可|给|帮)*(?:{_DEED})[换款货]?",
-    r"包(?:退包换|退换?|换|赔|治好?|好|过|真|满意)(?![装容括])",
-    r"(?:零|无|没有任何?)(?:风险|副作用)",
-    r"药到病除|根治|治愈|稳赚不赔|(?:次日|隔日|当日|当天|明天)必达",
-    r"(?:明天|后天|今天|当天|次日)(?:就|一定|肯定|准)能?(?:送)?到",
-    r"(?:马上|立刻|立即|秒)(?:就|给[您你])?(?:发货|退款|到账|补发)",
-    r"\b(?:the )?lowest price(?: ever| anywhere| on the market)?\b|\bbest price (?:ever|anywhere)\b",
-    r"\blifetime (?:warranty|guarantee|refunds?|replacements?|support)\b|\blasts? forever\b",
-    r"\b(?:risk[- ]free|no risk|zero risk|no side effects)\b|\bmoney[- ]back\b|\bno questions asked\b",
-    r"\bunconditional(?:ly)? (?:refunds?|returns?|exchanges?)\b",
-    r"\b(?:refund|return|cancel|exchange)(?:s|ed)?(?: \w+)? (?:any ?time|for any reason)\b",
-    r"\b(?:cures?|heals?) (?:your|any|all|the)\b|\bwill cure\b",
-    r"\bnever (?:fades?|breaks?|fails?|shrinks?|wears? out|goes? out of stock)\b",
-    r"\balways (?:in stock|available|fits?|works?|arrives?|on time)\b",
-    r"\b(?:arrives?|delivered|get it) tomorrow\b",
-)
-# What is promised comes after the phrase.
-EMPHATIC = (
-    r"保证(?!金|书)|担保(?!金|交易)|确保|(?:我们?|本店|店家|主播|商家)承诺",
-    r"(?:百分之?百|百分百)",
-    r"100%(?:都|就|能|会|可以|是|保证|有效|安全|正品|满意|退|不|没)",
-    r"绝对|肯定(?:能|会|可以|不|是|没|有|给|帮|到|赶)|一定(?:能|会可?|可以|不会|给|帮|是)|必定|绝不|永不|永远(?:不|都)",
-    r"\bguarantee(?:d|s)?\b|\b(?:i|we) (?:can |do )?promise\b|\bi assure you\b",
-    r"\b100 ?% (?:effective|safe|guaranteed|genuine|authentic|satisfaction|refund|sure|works?)\b",
-    r"\b(?:will|can) (?:definitely|certainly|surely|absolutely|always)\b",
-    r"\b(?:definitely|certainly|absolutely) (?:will|can|won't|works?|safe|not|fits?)\b",
-    r"\bwithout fail\b|\bno matter what\b",
+from harness_repo.format.patterns import SECONDS, PatternError
+from harness_repo.runtime.promise_phrases import (
+    ASKED,
+    ASKED_BEFORE,
+    ASKING,
+    DENIED_AFTER,
+    DENIED_BEFORE,
+    EMPHATIC,
+    FORBIDS,
+    NO_DENIAL,
+    SPOKEN_OUT,
+    TRADITIONAL,
 )
 
-_CLAUSE_END = r"[^，。！？；、,.!?;:\n]*"
-_KNOWN = re.compile(f"(?P<full>{'|'.join(SPOKEN_OUT)})|(?P<open>(?:{'|'.join(EMPHATIC)}){_CLAUSE_END})")
-_PARTICLES = re.compile(r"[哦哈呢啦呀的了吧啊哟噢嘛哒亲~\s]+$")
+_KNOWN = regex.compile(f"(?P<full>{'|'.join(SPOKEN_OUT)})|(?P<open>{'|'.join(EMPHATIC)})")
+# Looked for from the end, where it has to stand.
+_DENIED_BEFORE = regex.compile(f"(?r)(?:{'|'.join(DENIED_BEFORE)})\\Z")
+# A mark between digits ends nothing.
+_CLAUSE = regex.compile(r"(?:[^，。！？；、,.!?;:\n]|(?<=\d)[,.:](?=\d))++")
+_UNSEEN = regex.compile(r"[\p{Cf}\p{Mn}]+")
+_HAN = r"\p{Han}"
+# Blanks, and marks that only keep the characters of a word apart.
+_APART = regex.compile(rf"(?<={_HAN})[-_·•‧*~^|/\\+=#\s](?={_HAN})")
+_BLANK_BESIDE_CHINESE = regex.compile(r"(?<=[^\x00-\x7f]) | (?=[^\x00-\x7f])")
+_PARTICLES = "哦哈呢啦呀的了吧啊哟噢嘛哒亲~ \t"
 
-# Said shortly before, these make it no promise; the words after them deny nothing.
-_DENIED = re.compile(
-    r"(?:不(?!但|仅|只|管|论|用担心|用急|好意思|满意|合适|喜欢|错|过|同|少)|没(?!问题|关系|事)|无法|并非|未必|难以|勿"
-    r"|别(?!担心|急|着急|怕|犹豫)"
-    r"|\bnot\b(?! only)|n['’]t\b|\bnever\b|\bcannot\b|\bno\b(?! worries| problem)|\bunable\b)"
-    r"(?:[^，。！？；、,.!?;:\n]{0,5}|[^\x80-\U0010ffff,.!?;:\n]{0,30})$"
-)
-# A line of a prompt with one of these says what not to promise, and states nothing.
-_FORBIDS = re.compile(
-    r"不要|不得|不许|不准|不能|不可|禁止|严禁|避免|切勿|勿|别说"
-    r"|\b(?:do not|don't|never|must not|mustn't|cannot|can't|avoid|no promises?|instead of)\b"
-)
-_BLANK_BESIDE_CHINESE = re.compile(r"(?<=[^\x00-\x7f]) | (?=[^\x00-\x7f])")
+# How far before a promise its denial is looked for, and how far after it.
+_BEFORE, _AFTER = 48, 80
+_LEAST_OPEN = 2
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True)
+class _Clause:
+    text: str
+    # The mark after it, and the clause after that.
+    mark: str = ""
+    following: str = ""
 
 
 def find_promises(
@@ -70,36 +61,110 @@ def find_promises(
 ) -> list[str]:
     """The promises of the text, as `compared` writes them, that no text of the evidence has word for word.
 
-    `phrases` are promises too, and what stands in `allow` is none. Each is listed once, in order.
+    What the evidence denies, or asks, it does not have. `phrases` are promises too, and what stands in `allow` is none.
+    Each is listed once, in order, MOST_LISTED at most. Raises PatternError for a text that takes too long.
     """
     said = compared(text)
     for allowed in filter(None, map(compared, allow)):
         # A mark that ends a clause, and is part of no phrase.
         said = said.replace(allowed, "\n")
     known = [compared(source) for source in evidence]
-    found = [
-        promise for promise in _promises(said, phrases) if not any(promise in source for source in known)
-    ]
-    return list(dict.fromkeys(found))
+    more = [phrase for phrase in map(compared, phrases) if phrase]
+    try:
+        made = dict.fromkeys(_promises(said, more))
+        unstated = (promise for promise in made if not any(_states(source, promise) for source in known))
+        return list(islice(unstated, MOST_LISTED))
+    except TimeoutError as failure:
+        raise PatternError("looking for promises takes too long") from failure
 
 
-def statements(prompt: str, heard: Iterable[str]) -> list[str]:
-    """The lines of a prompt that state something: not what viewers said, and not what must not be promised."""
-    for text in filter(None, heard):
-        prompt = prompt.replace(text, "")
-    return [line for line in prompt.splitlines() if not _FORBIDS.search(compared(line))]
+def statements(prompt: str) -> list[str]:
+    """The lines of a prompt that state something, and do not forbid to promise it."""
+    return [line for line in prompt.splitlines() if not FORBIDS.search(compared(line))]
 
 
 def compared(text: str) -> str:
-    """The text as it is compared: NFKC, lower case, single blanks, and none beside Chinese."""
-    lines = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").splitlines()
-    return "\n".join(_BLANK_BESIDE_CHINESE.sub("", " ".join(line.split())) for line in lines)
+    """The text as it is compared.
+
+    NFKC, lower case, simplified where the phrases are concerned, single blanks, none beside Chinese, no characters
+    that are not seen and no marks between two Chinese characters that only keep them apart.
+    """
+    plain = _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold().replace("’", "'")
+    lines = plain.translate(TRADITIONAL).splitlines()
+    return "\n".join(_APART.sub("", _BLANK_BESIDE_CHINESE.sub("", " ".join(line.split()))) for line in lines)
 
 
 def _promises(said: str, phrases: Sequence[str]) -> Iterator[str]:
-    found = [(match.start(), match.group()) for match in _KNOWN.finditer(said)]
-    for phrase in filter(None, map(compared, phrases)):
-        found += [(match.start(), phrase) for match in re.finditer(re.escape(phrase), said)]
-    for at, promise in sorted(found):
-        if not _DENIED.search(said[max(0, at - 40) : at]):
-            yield _PARTICLES.sub("", promise)
+    for clause in _clauses(said):
+        yield from (promise for _, promise in sorted(_in_clause(clause, phrases)))
+
+
+def _clauses(said: str) -> Iterator[_Clause]:
+    spans = [found.span() for found in _CLAUSE.finditer(said)]
+    for number, (start, end) in enumerate(spans):
+        following = said[slice(*spans[number + 1])] if number + 1 < len(spans) else ""
+        yield _Clause(said[start:end], said[end : end + 1], following)
+
+
+def _in_clause(clause: _Clause, phrases: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """What is promised in the clause, and where."""
+    at = 0
+    while (found := _KNOWN.search(clause.text, at, timeout=SECONDS)) is not None:
+        start, at = found.span()
+        if _is_none(clause, start, at):
+            continue
+        yield start, found["full"] or _open_promise(clause, start, at)
+        if not found["full"]:
+            # What follows is part of it.
+            break
+    for phrase in phrases:
+        for found in regex.finditer(regex.escape(phrase), clause.text):
+            if not _is_none(clause, *found.span()):
+                yield found.start(), phrase
+
+
+def _open_promise(clause: _Clause, start: int, end: int) -> str:
+    """The words from the phrase to the end of the clause; where none follow, the whole clause, or the next one too."""
+    promise = clause.text[start:].rstrip(_PARTICLES)
+    if len(promise) - (end - start) >= _LEAST_OPEN:
+        return promise
+    whole = clause.text.strip(_PARTICLES)
+    return whole if len(whole) - (end - start) >= _LEAST_OPEN else f"{whole}{clause.mark}{clause.following}"
+
+
+def _is_none(clause: _Clause, start: int, end: int) -> bool:
+    """Whether the phrase at that place of the clause is denied, a question, or a request."""
+    before = NO_DENIAL.sub("□", clause.text[max(0, start - _BEFORE) : start])
+    if _DENIED_BEFORE.search(before, timeout=SECONDS):
+        return True
+    if ASKED.match(clause.text, start) and ASKED_BEFORE.search(before):
+        return True
+    if clause.mark == "?" and ASKING.search(clause.text.strip()):
+        return True
+    is_near = len(clause.text) - end <= _AFTER
+    return is_near and DENIED_AFTER.match(clause.text, end, timeout=SECONDS) is not None
+
+
+def _states(source: str, promise: str) -> bool:
+    """Whether the evidence has the promise, and does not deny it there."""
+    at = source.find(promise)
+    while at >= 0:
+        start, end = _line_or_clause(source, at, at + len(promise))
+        clause = _Clause(source[start:end], source[end : end + 1])
+        if not _is_none(clause, at - start, at - start + _core_length(promise)):
+            return True
+        at = source.find(promise, at + len(promise))
+    return False
+
+
+def _line_or_clause(source: str, start: int, end: int) -> tuple[int, int]:
+    """The bounds of the clause around a place, as far as they matter."""
+    before = source[max(0, start - _BEFORE) : start]
+    cut = max(before.rfind(mark) for mark in ",.!?;:\n，。！？；、")
+    after = _CLAUSE.match(source, end, end + _AFTER)
+    return start - len(before) + cut + 1, after.end() if after else end
+
+
+def _core_length(promise: str) -> int:
+    found = _KNOWN.match(promise)
+    return len(found.group()) if found else len(promise)

@@ -8,7 +8,8 @@ from typing import Any
 import jinja2
 
 from harness_repo.format.harness import Harness
-from harness_repo.format.prompts import PromptSection, template_environment
+from harness_repo.format.prompts import PromptSection
+from harness_repo.format.templates import template_environment
 from harness_repo.runtime.chat import Message
 from harness_repo.runtime.computing import OutOfTime
 

@@ -1,13 +1,10 @@
 """Reads a trajectory that another program wrote, or that was stored: whatever is left out gets a sound value."""
 
-import functools
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from importlib import resources
 from typing import Any, TypeVar
 
-from harness_repo.format.json_schema import SchemaUnusable, find_violation
+from harness_repo.format.json_schema import SchemaUnusable, find_violation, load_schema
 from harness_repo.runtime.chat import Message, Usage
 from harness_repo.runtime.json_text import read_json
 from harness_repo.runtime.trajectory import (
@@ -20,26 +17,21 @@ from harness_repo.runtime.trajectory import (
     sum_usage,
 )
 
-# Of each list; checking takes about 0.1 ms for each entry, in an event loop that others share.
+# Of each list in what another program wrote; checking takes about 0.1 ms for each entry.
 MOST_ENTRIES = 5000
 
 _Record = TypeVar("_Record", Usage, ToolCallRecord, HookRecord, CallRecord, Exchange)
 
 
-@functools.cache
-def load_schema(name: str) -> dict[str, Any]:
-    """The published schema of that name, such as "trajectory" or "case"."""
-    text = resources.files("harness_repo").joinpath(f"schemas/{name}.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
-
-
-def read_trajectory(value: object) -> Trajectory:
+def read_trajectory(value: object, *, most_entries: int | None = MOST_ENTRIES) -> Trajectory:
     """The trajectory that a JSON value stands for; {"reply": "..."} alone is one.
 
-    Tool calls that are not listed are read from the messages, tokens and times that are not given are summed.
+    No list may have more than `most_entries`; None takes any, for what our runtime wrote. Tool calls that are not
+    listed are read from the messages, tokens and times that are not given are summed.
     Raises ValueError with the path of what is wrong.
     """
+    if most_entries is not None:
+        _check_length(value, most_entries)
     record = _checked(value)
     messages: list[Message] = record.get("messages", [])
     calls = _rows(CallRecord, record.get("calls"))
@@ -94,7 +86,6 @@ def _answers_after(messages: list[Message], position: int) -> dict[str, object]:
 
 
 def _checked(value: object) -> dict[str, Any]:
-    _check_length(value)
     try:
         wrong = find_violation(load_schema("trajectory"), value)
     except SchemaUnusable as failure:
@@ -106,7 +97,7 @@ def _checked(value: object) -> dict[str, Any]:
     return value
 
 
-def _check_length(value: object) -> None:
+def _check_length(value: object, most: int) -> None:
     lists = (
         {name: inner for name, inner in value.items() if isinstance(inner, list)}
         if isinstance(value, dict)
@@ -115,8 +106,8 @@ def _check_length(value: object) -> None:
     called = [m.get("tool_calls") for m in lists.get("messages", ()) if isinstance(m, dict)]
     lists["messages[*].tool_calls"] = [None] * sum(len(calls) for calls in called if isinstance(calls, list))
     for name, entries in lists.items():
-        if len(entries) > MOST_ENTRIES:
-            raise ValueError(f"$.{name}: {len(entries)} entries, at most {MOST_ENTRIES}")
+        if len(entries) > most:
+            raise ValueError(f"$.{name}: {len(entries)} entries, at most {most}")
 
 
 # What stands for a field that is not given.

@@ -1,7 +1,6 @@
 """What is done with a tool's answer before the model sees it: read, cleared of secrets, selected from, checked."""
 
 import json
-from collections.abc import Sequence
 
 from harness_repo.format.json_schema import SchemaUnusable, find_violation
 from harness_repo.format.selection import SelectionError, select
@@ -13,7 +12,6 @@ from harness_repo.runtime.sources.failure import ToolFailure
 MOST_CHARACTERS = 100_000
 # Of an answer, before anything is selected from it.
 MOST_ANSWER_CHARACTERS = 1_000_000
-HIDDEN = "***"
 
 
 def clean_answer(raw: object) -> object:
@@ -27,21 +25,6 @@ def clean_answer(raw: object) -> object:
         return read_json(text)
     except (ValueError, TypeError, RecursionError) as failure:
         raise ToolFailure("malformed_result", f"not JSON: {failure}") from failure
-
-
-def hide_secrets(value: object, secrets: Sequence[str]) -> object:
-    """The JSON value without the secrets, which a server may send back."""
-    if not secrets:
-        return value
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, HIDDEN)
-        return value
-    if isinstance(value, dict):
-        return {hide_secrets(key, secrets): hide_secrets(inner, secrets) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [hide_secrets(inner, secrets) for inner in value]
-    return HIDDEN if str(value) in secrets else value
 
 
 def select_result(tool: Tool, data: object, arguments: dict[str, object]) -> object:

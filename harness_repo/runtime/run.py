@@ -1,13 +1,15 @@
 """What one run has gathered so far, as it grows; it ends up as a Trajectory, however the run ends."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from harness_repo.format.harness import Harness
 from harness_repo.runtime.chat import ChatReply, Message, ToolCall, Usage
 from harness_repo.runtime.computing import Allowance
+from harness_repo.runtime.evidence import VARIABLES
 from harness_repo.runtime.hooks import HookFiring, run_hooks
 from harness_repo.runtime.sandbox import ToolOutcome
 from harness_repo.runtime.trajectory import (
@@ -18,6 +20,9 @@ from harness_repo.runtime.trajectory import (
     Trajectory,
     sum_latency,
 )
+
+# What servers take for the name of a function.
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass
@@ -43,6 +48,9 @@ class Run:
     finish_reason: str = ""
     error: str | None = None
     error_kind: str | None = None
+    # The calls as hooks see them, and the ids that are taken.
+    _told: list[dict[str, Any]] = field(default_factory=list)
+    _ids: set[str] = field(default_factory=set)
 
     def start(self, messages: Sequence[Message]) -> None:
         """Take the assembled prompt."""
@@ -56,6 +64,19 @@ class Run:
         self.status = status
         self.reply = self.reply if reply is None else reply
         self.error, self.error_kind = error, kind
+
+    def name_calls(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """The calls of a turn, each with an id that no other of the run has: some servers send none, or one twice."""
+        given = {call.id for call in calls}
+        named = []
+        for number, call in enumerate(calls, 1):
+            key, more = call.id, 0
+            while not key or key in self._ids or (key in given and key != call.id):
+                more += 1
+                key = f"call_{self.turn}_{number}" + (f"_{more}" if more > 1 else "")
+            self._ids.add(key)
+            named.append(replace(call, id=key))
+        return named
 
     def add_reply(self, reply: ChatReply, reasoning: str = "") -> None:
         """Take one answer of the model: its message, tokens and time; what it thought aloud is kept apart."""
@@ -76,18 +97,18 @@ class Run:
         told: object = outcome.result if outcome.error is None else {"error": outcome.error}
         text = content if content is not None and outcome.error is None else _json(told)
         self.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
-        self.tool_calls.append(
-            ToolCallRecord(
-                self.turn,
-                call.id,
-                call.name,
-                arguments,
-                outcome.result,
-                outcome.error,
-                outcome.ms,
-                outcome.fault,
-            )
+        record = ToolCallRecord(
+            self.turn,
+            call.id,
+            call.name,
+            arguments,
+            outcome.result,
+            outcome.error,
+            outcome.ms,
+            outcome.fault,
         )
+        self.tool_calls.append(record)
+        self._told.append(asdict(record))
 
     def fire(
         self, event: str, *, pending: Sequence[Mapping[str, Any]] = (), **payload: Any
@@ -98,11 +119,15 @@ class Run:
         """
         if event != "reply" and not any(hook.event == event for hook in self.harness.hooks):
             return []
-        known = {**self._known(), **payload}
-        known["tool_calls"] += [
-            {"turn": self.turn, "result": None, "error": None, **call} for call in pending
-        ]
-        firings = self.computing.spend(f"the hooks at {event}", run_hooks, self.harness, event, known)
+
+        def evaluate() -> list[HookFiring]:
+            known = {**self._known(), **payload}
+            known["tool_calls"] += [
+                {"turn": self.turn, "result": None, "error": None, **call} for call in pending
+            ]
+            return run_hooks(self.harness, event, known)
+
+        firings = self.computing.spend(f"the hooks at {event}", evaluate)
         self.hooks.extend(
             HookRecord(self.turn, event, firing.hook, firing.outcome, firing.record) for firing in firings
         )
@@ -137,8 +162,9 @@ class Run:
             "request": self.variables.get("request", {}),
             "danmaku": self.variables.get("danmaku", []),
             "prompt": self.prompt,
+            VARIABLES: self.variables,
             "skills_loaded": list(self.skills_loaded),
-            "tool_calls": [asdict(call) for call in self.tool_calls],
+            "tool_calls": list(self._told),
         }
 
 
@@ -146,10 +172,19 @@ def _assistant_message(reply: ChatReply) -> Message:
     message: Message = {"role": "assistant", "content": reply.content}
     if reply.tool_calls:
         message["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": name_of_function(call.name), "arguments": call.arguments},
+            }
             for call in reply.tool_calls
         ]
     return message
+
+
+def name_of_function(name: str) -> str:
+    """A tool's name as servers take it back; a model makes up names that they refuse with the whole request."""
+    return name if _NAME.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
 
 
 def _json(value: object) -> str:

@@ -1,9 +1,10 @@
 """What an evaluation asks of an agent, ours or another one: a case in, a trajectory out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from harness_repo.runtime.context import normalise_request
 from harness_repo.runtime.trajectory import Trajectory
 
 FORMAT = "case/1"
@@ -28,11 +29,19 @@ class RunCase:
     seed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The case as one JSON-ready object, as schemas/case.schema.json has it; the simulated user stays away."""
+        """The case as one JSON-ready object, as schemas/case.schema.json has it; the simulated user stays away.
+
+        Danmaku and history are what our runtime makes of them. ValueError when the request cannot be read.
+        """
+        normal = normalise_request(self.request)
         return {
             "format": FORMAT,
             "key": self.key,
-            "request": {name: value for name, value in self.request.items() if name != "user"},
+            "request": {
+                **{name: value for name, value in self.request.items() if name != "user"},
+                "danmaku": [asdict(item) for item in normal.danmaku],
+                "history": list(normal.history),
+            },
             "context": dict(self.context),
             "fixtures": {tool: list(entries) for tool, entries in self.fixtures.items()},
             "faults": [dict(fault) for fault in self.faults],

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,19 @@ from harness_repo.format.json_schema import SchemaUnusable, find_violation
 from harness_repo.format.tools import Tool
 from harness_repo.runtime.access import NO_ACCESS, AccessDenied, ToolAccess
 from harness_repo.runtime.computing import Allowance
+from harness_repo.runtime.elapsed import ms_since
 from harness_repo.runtime.faults import Fault, FaultPlan
+from harness_repo.runtime.hiding import hide_secrets
 from harness_repo.runtime.json_text import read_json
-from harness_repo.runtime.results import check_result, clean_answer, hide_secrets, select_result
+from harness_repo.runtime.results import check_result, clean_answer, select_result
 from harness_repo.runtime.sources.failure import ToolFailure
 from harness_repo.runtime.sources.http_source import HttpSource
 from harness_repo.runtime.sources.mcp_source import McpSource
+
+logger = logging.getLogger(__name__)
+
+# More than the sources need by themselves.
+MOST_CLOSING_SECONDS = 20.0
 
 Fixtures = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -90,8 +98,13 @@ class ToolSandbox:
         await self.close()
 
     async def close(self) -> None:
-        """End every connection and process that calls have opened."""
-        await asyncio.gather(*(source.close() for source in self._sources.values()))
+        """End every connection and process that calls have opened; what does not end in time is left alone."""
+        closing = [asyncio.ensure_future(source.close()) for source in self._sources.values()]
+        done, late = await asyncio.wait(closing, timeout=MOST_CLOSING_SECONDS)
+        for task in late:
+            task.cancel()
+        for failure in filter(None, (task.exception() for task in done if not task.cancelled())):
+            logger.warning("a source did not close well: %r", failure)
 
     async def call(self, name: str, arguments_json: str) -> ToolOutcome:
         """Answer one call: `prepare`, and `perform` when that is not enough."""
@@ -112,7 +125,7 @@ class ToolSandbox:
             answer = self._answer(tool, arguments)
         except (ToolFailure, AccessDenied) as failure:
             return _failed(failure, started)
-        return answer if isinstance(answer, Prepared) else ToolOutcome(answer, None, _ms_since(started))
+        return answer if isinstance(answer, Prepared) else ToolOutcome(answer, None, ms_since(started))
 
     async def perform(self, prepared: Prepared, computing: Allowance | None = None) -> ToolOutcome:
         """Make a prepared call; what is computed with its answer is taken from the allowance.
@@ -131,7 +144,7 @@ class ToolSandbox:
             return _failed(ToolFailure("timeout", f"no answer within {tool.seconds:g} seconds"), started)
         except (ToolFailure, AccessDenied) as failure:
             return _failed(failure, started, secrets)
-        return ToolOutcome(result, None, _ms_since(started))
+        return ToolOutcome(result, None, ms_since(started))
 
     def _read_call(self, name: str, arguments_json: str) -> tuple[Tool, dict[str, Any]]:
         tool = self._tools.get(name)
@@ -150,7 +163,7 @@ class ToolSandbox:
         """The result, or the call as Prepared. Raises ToolFailure and AccessDenied."""
         entries = self._fixtures.get(tool.name)
         for entry in entries or ():
-            wanted = entry.get("arguments", {})
+            wanted = entry.get("arguments") or {}
             if all(key in arguments and arguments[key] == value for key, value in wanted.items()):
                 return check_result(tool, entry.get("result"))
         if tool.source["kind"] == "fixture" and "select" in tool.source:
@@ -193,9 +206,5 @@ def _broken(fault: Fault, tool: Tool) -> ToolOutcome:
 
 
 def _failed(failure: ToolFailure | AccessDenied, started: float, secrets: Sequence[str] = ()) -> ToolOutcome:
-    text = f"permission_denied: {failure}" if isinstance(failure, AccessDenied) else str(failure)
-    return ToolOutcome(None, str(hide_secrets(text, secrets)), _ms_since(started))
-
-
-def _ms_since(started: float) -> float:
-    return round((time.monotonic() - started) * 1000, 2)
+    told = failure.tell(secrets) if isinstance(failure, ToolFailure) else f"permission_denied: {failure}"
+    return ToolOutcome(None, told, ms_since(started))

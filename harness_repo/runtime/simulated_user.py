@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness_repo.format.json_schema import find_violation
+from harness_repo.format.json_schema import find_violation, load_schema
 from harness_repo.runtime import user_texts
 from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest, Message
-from harness_repo.runtime.reading import load_schema
 from harness_repo.runtime.reply import parse_json_reply, split_reasoning
 from harness_repo.runtime.trajectory import CallRecord
 

@@ -4,13 +4,15 @@ schemas/trajectory.schema.json describes it for other programs; `reading` reads 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Self, TypeVar
 
 from harness_repo.runtime.chat import ChatReply, Message, Usage
 
 FORMAT = "trajectory/1"
+# What the schema takes of a number; a sum of numbers that are good may be beyond it.
+MOST = 10**12
 
 # Legal in a Python text, and refused by databases and encoders: NUL and halves of surrogate pairs.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -25,6 +27,8 @@ Status = Literal[
     "hook_limit",
     # A hook ended the run with its fallback reply.
     "blocked",
+    # An agent that is not ours said that it failed; that is its answer, and is judged as one.
+    "agent_error",
     # The agent's model, the agent itself, or the simulated user's model failed.
     "model_error",
     "runner_error",
@@ -169,15 +173,16 @@ def join_runs(runs: Sequence[Trajectory]) -> Trajectory:
         hooks=[hook for run in numbered for hook in run.hooks],
         calls=calls,
         usage=Usage(
-            sum(run.usage.prompt_tokens for run in runs),
-            sum(run.usage.completion_tokens for run in runs),
-            sum(run.usage.cached_tokens for run in runs),
+            _sum(run.usage.prompt_tokens for run in runs),
+            _sum(run.usage.completion_tokens for run in runs),
+            _sum(run.usage.cached_tokens for run in runs),
         ),
-        latency_ms=sum(run.latency_ms for run in runs),
-        retries=sum(run.retries for run in runs),
+        latency_ms=_sum(run.latency_ms for run in runs),
+        retries=_sum(run.retries for run in runs),
     )
 
 
+_Number = TypeVar("_Number", int, float)
 _Turned = TypeVar("_Turned", ToolCallRecord, HookRecord, CallRecord)
 
 
@@ -185,7 +190,7 @@ def _renumber(run: Trajectory, turns: int) -> Trajectory:
     """The run with its turns counted on from so many before it."""
 
     def shift(records: list[_Turned]) -> list[_Turned]:
-        return [replace(record, turn=record.turn + turns) for record in records]
+        return [replace(record, turn=min(record.turn + turns, MOST)) for record in records]
 
     return replace(run, tool_calls=shift(run.tool_calls), hooks=shift(run.hooks), calls=shift(run.calls))
 
@@ -198,9 +203,9 @@ def _count_turns(run: Trajectory) -> int:
 def sum_usage(calls: list[CallRecord]) -> Usage:
     """The tokens of these calls together."""
     return Usage(
-        sum(call.prompt_tokens for call in calls),
-        sum(call.completion_tokens for call in calls),
-        sum(call.cached_tokens for call in calls),
+        _sum(call.prompt_tokens for call in calls),
+        _sum(call.completion_tokens for call in calls),
+        _sum(call.cached_tokens for call in calls),
     )
 
 
@@ -209,7 +214,12 @@ def sum_latency(calls: list[CallRecord], tool_calls: list[ToolCallRecord]) -> fl
     longest: dict[int, float] = {}
     for call in tool_calls:
         longest[call.turn] = max(longest.get(call.turn, 0.0), call.ms)
-    return sum(call.ms for call in calls) + sum(longest.values())
+    return _sum([*(call.ms for call in calls), *longest.values()])
+
+
+def _sum(numbers: Iterable[_Number]) -> _Number:
+    """The sum, as far as it can be read back."""
+    return min(sum(numbers, start=0), MOST)
 
 
 def _evidence(call: ToolCallRecord) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-// Keyboard on lists: j and k move, Enter or o opens, / searches, ? explains. Menus close on Escape or a click outside.
+// Keyboard on lists: j and k move, Enter or o opens, / searches, ? explains; on the page of one thing of a list, j and k
+// go to the next and the previous one. Menus close on Escape or a click outside.
 (() => {
   "use strict";
   const rows = () => [...document.querySelectorAll("[data-row]")];
@@ -15,9 +16,14 @@
   };
   const current = () => rows().findIndex((row) => row.classList.contains("selected"));
 
+  const move = (by) => {
+    if (rows().length) select(current() + by);
+    else document.querySelector(`.page-head a[rel=${by > 0 ? "next" : "prev"}]`)?.click();
+  };
+
   const actions = {
-    j: () => select(current() + 1),
-    k: () => select(current() - 1),
+    j: () => move(1),
+    k: () => move(-1),
     o: () => rows()[current()]?.querySelector("a[href]")?.click(),
     "/": () => document.querySelector("[data-search]")?.focus(),
     "?": () => document.getElementById("keys-help")?.showModal(),

@@ -1,7 +1,8 @@
 """`make bench`: what proposals cost in git, beside plain git plumbing that does the same; a module to run, no test.
 
-1,000 proposal branches over a harness of 200 files: create one, diff it, check whether it merges; then reading a
-harness of 500 skills at a commit. Both sides write to disks in the same way (core.fsync=reference,committed).
+1,000 proposal branches over a harness of 200 files: create one, diff it; checks whether branches merge, of every kind;
+then reading a harness of 500 skills at a commit. Both sides write to disks in the same way
+(core.fsync=reference,committed), but for checks, of which nothing is kept here.
 Run with a number of branches: `python -m tests.benchmarks.harness_repository 1000`.
 """
 
@@ -23,6 +24,9 @@ AUTHOR = Author("bench", "bench@example.org")
 BRANCHES = 1000
 FILES = 200
 SKILLS = 500
+CHECKS = 200
+OURS = "harness_repo"
+PLAIN = "plain git"
 _IDENTITY = {
     f"GIT_{who}_{what}": "bench@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
 }
@@ -66,6 +70,8 @@ class Plumbing:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.index = path / "bench-index"
+        self.attributes = path / "bench-attributes"
+        self.attributes.write_text("*.md merge=union\n")
 
     def run(self, *arguments: str, stdin: bytes = b"", allowed: tuple[int, ...] = (0,)) -> str:
         """Run one git command."""
@@ -89,9 +95,22 @@ class Plumbing:
         """What the branch changes."""
         self.run("diff", "main", branch, "--")
 
-    def check(self, branch: str) -> None:
-        """Whether it merges."""
-        self.run("merge-tree", "--write-tree", "main", branch, allowed=(0, 1))
+    def import_fast(self, branch: str, path: str, data: bytes) -> None:
+        """The same as `create`, by one fast-import."""
+        base = self.run("rev-parse", "main^{commit}")
+        who = "committer bench <bench@example.org> now\n"
+        head = f"commit refs/heads/{branch}\n{who}data 6\nbench\nfrom {base}\nM 100644 inline {path}\n"
+        stream = head.encode() + b"data %d\n%s\n" % (len(data), data)
+        self.run("fast-import", "--quiet", "--date-format=now", stdin=stream)
+
+    def check(self, ours: str, theirs: str) -> None:
+        """Whether it merges; names what does not."""
+        self.run("merge-tree", "--write-tree", "--messages", ours, theirs, allowed=(0, 1))
+
+    def unite(self, ours: str, theirs: str) -> None:
+        """Whether it merges when both sides' additions are kept."""
+        settings = ("-c", f"core.attributesFile={self.attributes}")
+        self.run(*settings, "merge-tree", "--write-tree", ours, theirs, allowed=(0, 1))
 
     def read(self, ref: str) -> None:
         """Every file of a version."""
@@ -118,21 +137,60 @@ def measure_proposals(folder: Path, branches: int) -> list[Line]:
     def commit_plainly(number: int) -> None:
         git.create(f"plain/{number}-a", *edit(number, "plain"))
 
+    def commit_fast(number: int) -> None:
+        git.import_fast(f"fast/{number}-a", *edit(number, "fast"))
+
     heads = [f"proposal/{number}-a" for number in range(branches)]
-    mine, plain = "harness_repo", "plain git"
+    creation = "create a branch with one commit"
     return [
-        measure(f"create a branch with one commit, {mine}", [partial(commit, n) for n in range(branches)]),
-        measure(
-            f"create a branch with one commit, {plain}", [partial(commit_plainly, n) for n in range(branches)]
-        ),
-        measure(f"diff, {mine}", [partial(repo.diff, "main", head) for head in heads]),
-        measure(f"diff, {plain}", [partial(git.diff, head) for head in heads]),
-        measure(f"merge check, {mine}", [partial(repo.check_merge, "main", [head]) for head in heads]),
-        measure(f"merge check, {plain}", [partial(git.check, head) for head in heads]),
+        measure(f"{creation}, {OURS}", [partial(commit, n) for n in range(branches)]),
+        measure(f"{creation}, {PLAIN}: 7 commands", [partial(commit_plainly, n) for n in range(branches)]),
+        measure(f"{creation}, {PLAIN}: fast-import", [partial(commit_fast, n) for n in range(branches)]),
+        measure(f"diff, {OURS}", [partial(repo.diff, "main", head) for head in heads]),
+        measure(f"diff, {PLAIN}", [partial(git.diff, head) for head in heads]),
     ]
 
 
-def measure_reading(folder: Path, rounds: int = 10) -> list[Line]:
+def measure_checks(folder: Path, rounds: int) -> list[Line]:
+    """Check merges of every kind: main has not moved, both sides changed a file, both added, both rewrote a line."""
+    files = harness_files(FILES - 2)
+    repo = HarnessRepository.create(folder / "m.git", files, author=AUTHOR, message="bench")
+    git = Plumbing(repo.path)
+    path = "skills/skill-000/SKILL.md"
+    text = files[path]
+    middle = text.replace(b"# skill-000\n", b"# skill-000\n- first\n")
+    sides = {
+        "a head on main as it is": (text, text + b"- rule\n", git.check),
+        "three ways, clean": (middle, text + b"- rule\n", git.check),
+        "three ways, additions united": (text + b"- our\n", text + b"- their\n", git.unite),
+        "three ways, conflict with its hunks": (
+            text.replace(b"# skill-000", b"# ours"), text.replace(b"# skill-000", b"# theirs"), git.check,
+        ),
+    }  # fmt: skip
+    lines = []
+    for number, (what, (ours, theirs, plainly)) in enumerate(sides.items()):
+        names = [f"{number}/{side}" for side in ("ours", "theirs")]
+        for name, data in zip(names, (ours, theirs), strict=True):
+            edits = {path: data, "note": name.encode() if data != text else None}
+            if data == text:
+                names[0] = "main"
+            else:
+                repo.commit(
+                    name,
+                    edits if name != names[1] else {path: data},
+                    parent="main",
+                    author=AUTHOR,
+                    message="b",
+                )
+        check = partial(repo.check_merge, names[0], [names[1]])
+        lines += [
+            measure(f"merge check, {what}, {OURS}", [check] * rounds),
+            measure(f"merge check, {what}, {PLAIN}", [partial(plainly, *names)] * rounds),
+        ]
+    return lines
+
+
+def measure_reading(folder: Path, rounds: int = 40) -> list[Line]:
     """Read a harness of many skills at a commit, from loose objects and from a pack."""
     files = harness_files(SKILLS)
     repo = HarnessRepository.create(folder / "r.git", files, author=AUTHOR, message="bench")
@@ -143,10 +201,17 @@ def measure_reading(folder: Path, rounds: int = 10) -> list[Line]:
             git.run("gc", "--quiet", "--prune=now")
         snapshot = repo.snapshot("main")
         lines += [
-            measure(f"snapshot of {SKILLS} skills, {state}", [lambda: repo.snapshot("main")] * rounds),
-            measure(f"the same by plain git, {state}", [lambda: git.read("main")] * rounds),
+            measure(
+                f"all files of {SKILLS} skills, {state}, {OURS}", [lambda: repo.snapshot("main")] * rounds
+            ),
+            measure(f"all files of {SKILLS} skills, {state}, {PLAIN}", [lambda: git.read("main")] * rounds),
         ]
-    lines.append(measure(f"read_harness of {SKILLS} skills", [lambda: read_harness(snapshot)] * rounds))
+    lines.append(
+        measure(
+            f"read_harness of these {SKILLS} skills in memory, {OURS}",
+            [lambda: read_harness(snapshot)] * rounds,
+        )
+    )
     return lines
 
 
@@ -154,10 +219,11 @@ def main() -> None:
     """Print the table."""
     branches = int(sys.argv[1]) if len(sys.argv) > 1 else BRANCHES
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        lines = measure_proposals(Path(folder), branches) + measure_reading(Path(folder))
-    print(f"{'':52} {'n':>5} {'p50 ms':>8} {'p95 ms':>8}")  # noqa: T201  it is what this prints
+        lines = measure_proposals(Path(folder), branches)
+        lines += measure_checks(Path(folder), min(branches, CHECKS)) + measure_reading(Path(folder))
+    print(f"{'':74} {'n':>5} {'p50 ms':>8} {'p95 ms':>8}")  # noqa: T201  it is what this prints
     for line in lines:
-        print(f"{line.what:52} {line.n:5} {line.p50:8.2f} {line.p95:8.2f}")  # noqa: T201
+        print(f"{line.what:74} {line.n:5} {line.p50:8.2f} {line.p95:8.2f}")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -167,6 +167,7 @@ register.filter("read_loose_calls", trajectories.read_loose_calls)
 register.filter("read_runner", trajectories.read_runner)
 register.filter("count_faults", trajectories.count_faults)
 register.filter("describe_status", trajectories.describe_status)
+register.filter("describe_end", trajectories.describe_end)
 register.filter("kind_name", name_kind)
 register.filter("deed_name", name_deed)
 register.filter("describe_job", describe_job)
@@ -225,6 +226,13 @@ def role_label(name: str) -> str:
 def metric_name(name: str) -> str:
     """A metric in the reader's language; what a source calls its own scores stays as it is."""
     return str(WORDS.get(name, name))
+
+
+@register.filter
+def outcome_name(outcome: str) -> str:
+    """An outcome of evolution.queries.results in the reader's language."""
+    names = {"errors": gettext("errors"), "failing": gettext("failing"), "passed": gettext("passed")}
+    return names[outcome]
 
 
 @register.filter

@@ -1,8 +1,8 @@
-"""Evaluations: the list with a form to start one, one evaluation in progress or done, and one result."""
+"""Evaluations: the list with a form to start one, and one evaluation in progress or done, with its results."""
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.http import HttpResponse
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
@@ -12,18 +12,16 @@ from evolution.actions import evaluations as evaluation_actions
 from evolution.loop.evaluation import describe_faults
 from evolution.loop.repositories import open_repository
 from evolution.loop.runners import detail_runner
-from evolution.models import CaseResult, Evaluation, Harness
+from evolution.models import Evaluation, Harness
 from evolution.queries import evaluations as evaluation_queries
-from evolution.queries import trajectories as trajectory_queries
+from evolution.queries import results as result_queries
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.runtime.faults import KINDS
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.forms import EvaluationForm
+from workbench.forms import EvaluationForm, ResultFilterForm
 from workbench.parameters import read_number
-from workbench.rendering import refresh_when_done, render_page
-
-# Formats of a trajectory's download, with the names that they go by.
-EXPORTS = (("openai", "OpenAI"), ("atif", "ATIF"), ("json", "JSON"))
+from workbench.rendering import refresh_when_done, render_page, wanted_part
+from workbench.views.results import write_query
 
 
 @require_safe
@@ -81,60 +79,56 @@ def _get(request: Request, harness: str, pk: int) -> Evaluation:
 
 @require_safe
 def evaluation_page(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Show how far an evaluation is and what it scored."""
+    """Show how far an evaluation is and what it scored, with its results."""
     evaluation = _get(request, harness, pk)
     progress = evaluation_queries.measure_progress(evaluation)
     if response := refresh_when_done(request, running=progress.is_running):
         return response
-    context = {
+    context: dict[str, object] = {
         "evaluation": evaluation,
-        "runner_detail": detail_runner(evaluation.runner) if evaluation.runner else "",
-        "faults": describe_faults(evaluation.faults),
         "progress": progress,
         "is_running": progress.is_running,
+    }
+    part = wanted_part(request)
+    if part != "results":
+        context |= _figures(evaluation)
+    # A poll of the progress leaves the list alone: it is read from every trajectory.
+    if part != "progress":
+        context |= _results(request, evaluation)
+    if not part:
+        context |= _head(evaluation)
+    return render_page(request, "evaluation.html", context, evaluation.harness)
+
+
+def _figures(evaluation: Evaluation) -> dict[str, object]:
+    return {
         "overall": evaluation_queries.score_overall(evaluation),
         "guard": evaluation_queries.score_guard(evaluation),
         "categories": evaluation_queries.score_categories(evaluation),
         "cost": evaluation_queries.measure_cost(evaluation),
-        "failing": evaluation_queries.list_failing(evaluation),
-        "errors": evaluation_queries.list_failing(evaluation, errors=True),
         "taken": evaluation_queries.count_taken(evaluation),
     }
-    return render_page(request, "evaluation.html", context, evaluation.harness)
 
 
-def _get_result(request: Request, harness: str, pk: int, result: int) -> CaseResult:
-    records = CaseResult.objects.select_related("case", "evaluation__harness")
-    return get_object_or_404(records, evaluation=_get(request, harness, pk), pk=result)
-
-
-@require_safe
-def result_page(request: Request, harness: str, pk: int, result: int) -> HttpResponse:
-    """Show one result: request, trajectory, reply and the judge's reasons."""
-    record = _get_result(request, harness, pk, result)
-    context = {
-        "evaluation": record.evaluation,
-        "result": record,
-        "exports": EXPORTS,
-        "faults": describe_faults(record.evaluation.faults),
-        "case_faults": describe_faults(record.case.faults),
+def _results(request: Request, evaluation: Evaluation) -> dict[str, object]:
+    wanted = ResultFilterForm(request.GET).wanted()
+    return {
+        "page": result_queries.list_results(evaluation, wanted, request.GET.get("page", 1)),
+        "facets": result_queries.result_facets(evaluation),
+        "wanted": wanted,
+        "filter_query": write_query(wanted),
     }
-    return render_page(request, "result.html", context, record.evaluation.harness)
 
 
-@require_safe
-def result_trajectory(request: Request, harness: str, pk: int, result: int, format_name: str) -> HttpResponse:
-    """Download the trajectory of a result for another program."""
-    record = _get_result(request, harness, pk, result)
-    if format_name not in trajectory_queries.FORMATS:
-        raise Http404
-    with told(request):
-        exported = trajectory_queries.export_trajectory(record, format_name)
-        name = f"result-{record.pk}.{format_name}.json"
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        parameters = {"ensure_ascii": False, "indent": 2}
-        return JsonResponse(exported, headers=headers, json_dumps_params=parameters)
-    return redirect("result", harness, pk, result)
+def _head(evaluation: Evaluation) -> dict[str, object]:
+    """Who was measured, under which faults, and what these did."""
+    case_faults = result_queries.count_cases_with_faults(evaluation)
+    return {
+        "runner_detail": detail_runner(evaluation.runner) if evaluation.runner else "",
+        "faults": describe_faults(evaluation.faults),
+        "case_faults": case_faults,
+        "struck": result_queries.count_struck(evaluation) if evaluation.faults or case_faults else None,
+    }
 
 
 @require_POST

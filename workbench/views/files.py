@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from evolution.loop.repositories import open_repository
 from harness_repo.format.harness import CONFIG, read_harness
 from harness_repo.format.problems import Problem
-from harness_repo.format.textfile import MAX_FILE_BYTES
+from harness_repo.format.textfile import MAX_FILE_BYTES, read_text
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.snapshot import Snapshot
 from workbench.access import Request, get_harness_for
@@ -120,9 +120,23 @@ def _choose(snapshot: Snapshot, listed: Sequence[Entry], asked: str | None) -> d
     data = snapshot.files.get(names.get(path, ""))
     if data is None:
         return chosen
-    if b"\0" in data or len(data) > MAX_FILE_BYTES:
-        return {**chosen, "size": len(data)}
-    return {**chosen, "lines": _split_lines(data.decode("utf-8", "replace"))}
+    text, kind = _read(path, data)
+    chosen |= {"size": len(data), "most_size": MAX_FILE_BYTES, "kind": kind}
+    return chosen if text is None else {**chosen, "lines": _split_lines(text)}
+
+
+def _read(path: str, data: bytes) -> tuple[str | None, str]:
+    """The text to show, if any, and what is to be said of it: too_large, binary, wide, not_utf8 or nothing."""
+    if len(data) > MAX_FILE_BYTES:
+        return None, "too_large"
+    if b"\0" in data:
+        # As the harness is read: text of two or four bytes a character is decoded, anything else is no text.
+        text, _problems = read_text(path, data)
+        return text, "binary" if text is None else "wide"
+    try:
+        return data.decode(), ""
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "replace"), "not_utf8"
 
 
 def _cut_page(lines: list[str], wanted: int) -> dict[str, object]:

@@ -1,15 +1,19 @@
 """Evolution steps: the list, what a decision rests on, and the decision."""
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import steps as step_actions
 from evolution.actors import Actor
+from evolution.errors import LoopError
+from evolution.loop.steps import StepConflict
 from evolution.models import Evaluation, Proposal, Release, Step
 from evolution.queries import comparison as comparison_queries
 from evolution.queries import evaluations as evaluation_queries
@@ -36,25 +40,34 @@ DECISIONS: dict[str, Callable[[Actor, Step, str], object]] = {
 
 @require_safe
 def step_list(request: Request, harness: str) -> HttpResponse:
-    """List steps, with the confirmed proposals that a new one can take."""
+    """List steps, with the confirmed proposals that a new one can take, and whether those ticked fit together."""
     record = get_harness_for(request, harness)
     confirmed = list(proposal_queries.list_confirmed(record))
     undecided = step_queries.undecided_step(record)
+    ticked = set(_read_ticked(request.GET)) if "chosen" in request.GET else {each.pk for each in confirmed}
+    chosen = [proposal for proposal in confirmed if proposal.pk in ticked]
+    # Only where the button to put them together is shown.
+    forecast = step_queries.foresee_merge(record, [] if undecided else chosen)
     context = {
         "steps": step_queries.list_steps(record),
         "undecided": undecided,
         "confirmed": confirmed,
-        # Only where the button to put them together is shown.
-        "conflict": None if undecided else step_queries.foresee_conflict(record, confirmed),
+        "chosen": chosen,
+        "is_checked": forecast.is_known,
+        "conflict": forecast.conflict,
     }
     return render_page(request, "steps.html", context, record)
 
 
+def _read_ticked(sent: QueryDict) -> list[int]:
+    return [pk for value in sent.getlist("proposals") if (pk := read_number(value)) is not None]
+
+
 @require_POST
 def start(request: Request, harness: str) -> HttpResponse:
-    """Start a step from the proposals that were ticked."""
+    """Start a step from the proposals that were ticked; those that clash stay ticked, and the reason is said."""
     record = get_harness_for(request, harness)
-    ids = [pk for value in request.POST.getlist("proposals") if (pk := read_number(value)) is not None]
+    ids = _read_ticked(request.POST)
     chosen = list(
         Proposal.objects.filter(harness=record, pk__in=ids, state=ProposalState.CONFIRMED).order_by("id")
     )
@@ -67,9 +80,24 @@ def start(request: Request, harness: str) -> HttpResponse:
         messages.error(request, _("Choose at least one confirmed proposal."))
         return redirect("steps", record.name)
     with told(request):
+        _refuse_conflict(step_queries.foresee_conflict(record, chosen))
         step = step_actions.start_step(actor_of(request), record, chosen)
         return redirect("step", record.name, step.number)
-    return redirect("steps", record.name)
+    ticked = urlencode({"chosen": 1, "proposals": [proposal.pk for proposal in chosen]}, doseq=True)
+    return redirect(f"{reverse('steps', args=[record.name])}?{ticked}")
+
+
+def _refuse_conflict(conflict: StepConflict | None) -> None:
+    if conflict is None:
+        return
+    number, before = conflict.proposal.pk, conflict.before
+    if not before:
+        raise LoopError(_("#%(number)d does not fit to the live version: leave it out") % {"number": number})
+    others = ", ".join(f"#{proposal.pk}" for proposal in before)
+    values = {"number": number, "others": others}
+    raise LoopError(
+        _("#%(number)d does not fit to %(others)s: leave it out, or what it clashes with") % values
+    )
 
 
 def _get(request: Request, harness: str, number: int) -> Step:

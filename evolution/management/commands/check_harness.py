@@ -4,6 +4,7 @@ A path needs no database. Exit code 0: no errors (there may be warnings); 1: err
 """
 
 import json
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
@@ -14,12 +15,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evolution.loop.repositories import open_repository
+from evolution.management.harness_report import build_report, count_files, problem_lines, summary_line
 from evolution.models import Harness
 from harness_repo.folder import Source, read_source
 from harness_repo.format.adoption import propose_harness
-from harness_repo.format.harness import Harness as HarnessState
 from harness_repo.format.harness import read_harness
-from harness_repo.format.problems import Problem, format_problem, visible
+from harness_repo.format.problems import visible
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.git.repository import MAIN
 
@@ -50,26 +51,50 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Check it, and print what was found."""
+        """Check it, and print what was found; with --json, an object even when it cannot be checked."""
         try:
-            source = find_source(options["target"], options["ref"])
-            proposed = _propose(source, options["target"]) if options["adopt"] else {}
-        except (HarnessRepoError, OSError) as error:
-            raise CommandError(str(error), returncode=USAGE) from None
-        snapshot = replace(source.snapshot, files={**source.snapshot.files, **proposed})
-        harness = read_harness(snapshot)
-        report = build_report(options["target"], source, harness, proposed)
-        as_text = not options["json"]
-        text = format_report(report, sort_problems(harness)) if as_text else json.dumps(report, indent=2)
+            text, has_errors = _try(
+                options["target"], options["ref"], adopt=options["adopt"], as_json=options["json"]
+            )
+        except CommandError as error:
+            if not options["json"]:
+                raise
+            self.stdout.write(json.dumps({"error": str(error)}, indent=2))
+            sys.exit(error.returncode)
         self.stdout.write(text)
-        if report["errors"]:
+        if has_errors:
             sys.exit(HAS_ERRORS)
+
+
+def _try(target: str, ref: str | None, *, adopt: bool, as_json: bool) -> tuple[str, bool]:
+    """As _check; whatever goes wrong is a CommandError with USAGE."""
+    try:
+        return _check(target, ref, adopt=adopt, as_json=as_json)
+    except CommandError:
+        raise
+    except (HarnessRepoError, OSError) as error:
+        raise CommandError(str(error), returncode=USAGE) from None
+    except Exception as error:
+        # What is read may be anybody's, and a 1 would say that errors were found in it.
+        said = (str(error).splitlines() or [""])[0][:300]
+        message = f"{target} cannot be checked: {type(error).__name__}: {said}"
+        raise CommandError(message, returncode=USAGE) from error
+
+
+def _check(target: str, ref: str | None, *, adopt: bool, as_json: bool) -> tuple[str, bool]:
+    """What is to be printed, and whether there are errors."""
+    source = find_source(target, ref)
+    proposed = _propose(source, target) if adopt else {}
+    harness = read_harness(replace(source.snapshot, files={**source.snapshot.files, **proposed}))
+    report = build_report(target, source, harness, proposed)
+    text = json.dumps(report, indent=2) if as_json else _as_lines(report, problem_lines(harness))
+    return text, report["errors"] > 0
 
 
 def find_source(target: str, ref: str | None) -> Source:
     """What stands at a path, or in a harness of that name; CommandError with USAGE when there is neither."""
     # A path comes first: it is what needs no database.
-    if Path(target).exists():
+    if os.path.lexists(target):
         return read_source(target, ref)
     harness = None if "/" in target else Harness.objects.filter(name=target).first()
     if harness is None:
@@ -84,52 +109,13 @@ def _propose(source: Source, target: str) -> dict[str, bytes]:
     return propose_harness(source.snapshot, Path(target).resolve().name.removesuffix(".git"))
 
 
-def build_report(
-    target: str, source: Source, harness: HarnessState, proposed: Mapping[str, bytes]
-) -> dict[str, Any]:
-    """The object that `--json` prints; harness_repo/README.md documents it."""
-    problems = sort_problems(harness)
-    errors = sum(problem.is_error for problem in problems)
-    return {
-        "target": target,
-        "commit": source.commit,
-        "name": harness.name,
-        "kind": harness.kind,
-        "skill_folders": list(harness.skill_folders),
-        "skills": len(harness.skills),
-        "hooks": len(harness.hooks),
-        "tools": len(harness.tools),
-        "prompt_sections": len(harness.prompt),
-        "errors": errors,
-        "warnings": len(problems) - errors,
-        "problems": [_problem_data(problem) for problem in problems],
-        "proposed": {path: data.decode() for path, data in proposed.items()},
-    }
-
-
-def sort_problems(harness: HarnessState) -> list[Problem]:
-    """By path, line and code."""
-    return sorted(harness.problems, key=lambda problem: (problem.path, problem.line, problem.code))
-
-
-def _problem_data(problem: Problem) -> dict[str, Any]:
-    return {
-        "path": problem.path,
-        "line": problem.line,
-        "severity": str(problem.severity),
-        "code": problem.code,
-        "message": problem.message,
-        "hint": problem.hint,
-    }
-
-
-def format_report(report: Mapping[str, Any], problems: Sequence[Problem]) -> str:
-    """The report as lines: proposed files, one line per problem, a summary."""
+def _as_lines(report: Mapping[str, Any], problems: Sequence[str]) -> str:
+    """The report as lines: proposed files, one line per problem, notes, a summary."""
     files = [f"--- {path}\n{text}" for path, text in report["proposed"].items()]
-    where = f" at {report['commit'][:12]}" if report["commit"] else ""
-    counts = ", ".join(
-        f"{report[part]} {part}" for part in ("skills", "hooks", "tools", "errors", "warnings")
-    )
-    return "\n".join(
-        [*files, *map(format_problem, problems), visible(f"{report['target']}{where}: {counts}")]
-    )
+    notes = [visible(f"note: {report['note']}")] if report["note"] else []
+    if report["differing"]:
+        notes.append(
+            f"note: {count_files(report['differing'])} from what is committed, which add_harness takes; "
+            "--ref HEAD checks that"
+        )
+    return "\n".join([*files, *problems, *notes, summary_line(report)])

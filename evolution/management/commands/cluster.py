@@ -6,11 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext as _
 
 from evolution.actions.clusters import start_clustering
 from evolution.actions.harnesses import ensure_starter
 from evolution.actors import SYSTEM
 from evolution.errors import LoopError
+from evolution.management.counting import count_cases, count_clusters, count_open_cases
 from evolution.management.running import run_here
 from evolution.models import Cluster
 from evolution.states import CaseState, JobState
@@ -41,9 +43,13 @@ class Command(BaseCommand):
         if options["as_json"]:
             self.stdout.write(json.dumps(figures))
             return
-        self.stdout.write(
-            "{cases} open cases: {clusters} clusters, {unclustered} unclustered".format(**figures)
-        )
+        values = {
+            "cases": count_open_cases(figures["cases"]),
+            "clusters": count_clusters(figures["clusters"]),
+            "unclustered": figures["unclustered"],
+        }
+        self.stdout.write(_("%(cases)s: %(clusters)s, %(unclustered)d unclustered") % values)
         for cluster in Cluster.objects.filter(harness=harness):
             size = cluster.members.filter(state=CaseState.OPEN).count()
-            self.stdout.write(f"{cluster.number:>4}  {size:>4} cases  {cluster.state:<11}  {cluster.name}")
+            cases = count_cases(size)
+            self.stdout.write(f"{cluster.number:>4}  {cases:>10}  {cluster.state:<11}  {cluster.name}")

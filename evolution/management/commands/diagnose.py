@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext as _
 
 from evolution.actions.diagnosis import start_diagnosis
 from evolution.actions.harnesses import ensure_starter
@@ -47,8 +48,8 @@ class Command(BaseCommand):
         made = [
             Diagnosis.objects.get(pk=job.result["diagnosis"]) for job in jobs if job.state == JobState.DONE
         ]
-        self._write(made, as_json=options["as_json"])
         failed = [job for job in jobs if job.state == JobState.FAILED]
+        self._write(made, as_json=options["as_json"], nothing=not jobs)
         if failed:
             raise CommandError("\n".join(job.message for job in failed))
 
@@ -62,7 +63,7 @@ class Command(BaseCommand):
             raise CommandError(f"{harness} has no cluster {number}")
         return chosen
 
-    def _write(self, diagnoses: list[Diagnosis], *, as_json: bool) -> None:
+    def _write(self, diagnoses: list[Diagnosis], *, as_json: bool, nothing: bool) -> None:
         if as_json:
             shown = [
                 {
@@ -75,6 +76,8 @@ class Command(BaseCommand):
             ]
             self.stdout.write(json.dumps({"diagnoses": shown}, ensure_ascii=False))
             return
+        if nothing:
+            self.stdout.write(_("nothing to diagnose: no cluster with open failures waits for it"))
         for diagnosis in diagnoses:
             name = f"{diagnosis.cluster.number} {diagnosis.cluster.name}"
             self.stdout.write(f"cluster {name}: {diagnosis.part} {diagnosis.path}\n  {diagnosis.hypothesis}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext as _
 
 from evolution.actions.harnesses import ensure_starter
 from evolution.actions.proposals import start_draft
@@ -46,7 +47,7 @@ class Command(BaseCommand):
         except LoopError as error:
             raise CommandError(str(error)) from None
         drafted = [proposal for proposal in proposals if proposal.state != ProposalState.FAILED]
-        self._write(drafted, as_json=options["as_json"])
+        self._write(drafted, as_json=options["as_json"], nothing=not proposals)
         failed = [proposal for proposal in proposals if proposal.state == ProposalState.FAILED]
         if failed:
             raise CommandError("\n".join(f"{proposal}: {proposal.reason}" for proposal in failed))
@@ -70,7 +71,7 @@ class Command(BaseCommand):
         waiting = diagnoses.filter(pk__in=latest).exclude(state=DiagnosisState.REJECTED)
         return list(waiting.exclude(proposals__state__in=UNDER_WAY).order_by("pk"))
 
-    def _write(self, proposals: list[Proposal], *, as_json: bool) -> None:
+    def _write(self, proposals: list[Proposal], *, as_json: bool, nothing: bool) -> None:
         shown = [
             {
                 "id": proposal.pk,
@@ -84,5 +85,7 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps({"proposals": shown}, ensure_ascii=False))
             return
+        if nothing:
+            self.stdout.write(_("nothing to draft: no diagnosis is without a proposal"))
         for entry in shown:
             self.stdout.write("{id:>4}  {branch}  {title}".format(**entry))

@@ -7,14 +7,16 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Count
 
 from evolution.actions.evaluations import start_evaluation
 from evolution.actions.harnesses import ensure_starter
 from evolution.actors import SYSTEM
 from evolution.errors import LoopError
-from evolution.loop.evaluation import average_scores, newest_version
+from evolution.loop.evaluation import average_scores, faults_that_never_strike, newest_version
 from evolution.models import Evaluation
-from evolution.states import Split
+from evolution.queries.results import count_statuses
+from evolution.states import EvaluationState, Split
 from evolution.tasks.evaluations import perform_evaluation
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.runtime.faults import KINDS, Fault, parse_fault
@@ -26,7 +28,12 @@ HAS_ERRORS = 4
 class Command(BaseCommand):
     """Exit code 0: finished; 4: some results are errors."""
 
-    help = "Measure a version of a harness on a dataset: every case is answered, and scored by the judge."
+    help = (
+        "Measure a version of a harness on a dataset: every case is answered, and scored by the judge. An identical "
+        "evaluation that is finished is not measured again; the output says that it is reused. A run that ended at a "
+        "limit (hook_limit: hooks refused every reply) is scored by the last reply that it proposed; the output counts "
+        "runs by their status. Exit code 0: finished; 4: some results are errors, which are no scores."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
@@ -49,11 +56,16 @@ class Command(BaseCommand):
         """Measure it and print the averages."""
         try:
             evaluation = self._start(options)
+            is_reused = evaluation.state == EvaluationState.FINISHED
+            if unknown := faults_that_never_strike(evaluation):
+                self.stderr.write(
+                    f"warning: no such tool, so these faults never strike: {', '.join(unknown)}"
+                )
             perform_evaluation(evaluation, self._progress if self.stderr.isatty() else None)
         except (LoopError, HarnessRepoError) as error:
             raise CommandError(str(error)) from None
         evaluation.refresh_from_db()
-        summary = summarise(evaluation)
+        summary = summarise(evaluation, is_reused=is_reused)
         self.stdout.write(json.dumps(summary) if options["json"] else format_summary(summary))
         if summary["errors"]:
             sys.exit(HAS_ERRORS)
@@ -82,18 +94,27 @@ def read_fault_options(texts: list[str]) -> list[Fault]:
         raise CommandError(f"--fault {error}") from None
 
 
-def summarise(evaluation: Evaluation) -> dict[str, Any]:
+def summarise(evaluation: Evaluation, *, is_reused: bool = False) -> dict[str, Any]:
     """The object that `evaluate --json` prints; scores on the 0-100 scale, guard cases left out of them."""
     averages = average_scores(evaluation)
     return {
         "evaluation": evaluation.pk,
         "status": evaluation.state,
+        "reused": is_reused,
         "cases": averages.cases,
         "results": averages.results,
         "errors": averages.errors,
+        "errors_by_kind": count_errors(evaluation),
+        "by_status": count_statuses(evaluation),
         "accuracy": _rounded(averages.accuracy),
         "effectiveness": _rounded(averages.effectiveness),
     }
+
+
+def count_errors(evaluation: Evaluation) -> dict[str, int]:
+    """Error kind -> results: whose failures they are, since an agent may bring them about on purpose."""
+    kinds = evaluation.results.exclude(error_kind="").order_by("error_kind")
+    return dict(kinds.values_list("error_kind").annotate(count=Count("pk")))
 
 
 def format_summary(summary: dict[str, Any]) -> str:
@@ -101,8 +122,14 @@ def format_summary(summary: dict[str, Any]) -> str:
     scores = [
         f"{name} {summary[name]}" for name in ("accuracy", "effectiveness") if summary[name] is not None
     ]
+    kinds = ", ".join(f"{kind}: {count}" for kind, count in summary["errors_by_kind"].items())
     counts = f"{summary['results']} results over {summary['cases']} cases, {summary['errors']} errors"
-    return f"evaluation {summary['evaluation']} is {summary['status']}: {counts}; {', '.join(scores) or 'no score'}"
+    counts += f" ({kinds})" if kinds else ""
+    statuses = ", ".join(f"{status}: {count}" for status, count in summary["by_status"].items())
+    counts += f"; runs: {statuses}" if statuses else ""
+    reused = " (reused)" if summary["reused"] else ""
+    name = f"evaluation {summary['evaluation']}{reused}"
+    return f"{name} is {summary['status']}: {counts}; {', '.join(scores) or 'no score'}"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -20,6 +20,7 @@ class Command(BaseCommand):
         """Declare the options."""
         parser.add_argument("result", type=int, metavar="RESULT_ID", help="as in the address of its page")
         parser.add_argument("--format", choices=FORMATS, default="openai", help="default: %(default)s")
+        parser.add_argument("--json", action="store_true", help="print the JSON object on one line")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print it, or end with an error when there is none."""
@@ -31,4 +32,4 @@ class Command(BaseCommand):
             record = export_trajectory(result, options["format"])
         except LoopError as error:
             raise CommandError(str(error)) from None
-        self.stdout.write(json.dumps(record, ensure_ascii=False, indent=2))
+        self.stdout.write(json.dumps(record, ensure_ascii=False, indent=None if options["json"] else 2))

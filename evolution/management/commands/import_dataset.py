@@ -7,12 +7,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.translation import gettext as _
 
 from evolution.actions.harnesses import ensure_starter
 from evolution.actors import SYSTEM
 from evolution.adapters.formats import dataset
 from evolution.errors import LoopError
 from evolution.loop.datasets import import_dataset
+from evolution.management.counting import count_cases
 
 
 class Command(BaseCommand):
@@ -44,4 +46,5 @@ class Command(BaseCommand):
             figures = {"dataset": version.dataset.name, "version": version.number, "cases": len(cases)}
             self.stdout.write(json.dumps(figures))
         else:
-            self.stdout.write(f"{version}: {len(cases)} cases for {harness.name}")
+            values = {"version": version, "cases": count_cases(len(cases)), "harness": harness.name}
+            self.stdout.write(_("%(version)s: %(cases)s for %(harness)s") % values)

@@ -13,6 +13,7 @@ from evolution.actors import SYSTEM
 from evolution.demonstration import load_cases
 from evolution.errors import LoopError
 from evolution.loop.datasets import import_dataset
+from evolution.management.counting import count_clusters, count_failures
 from evolution.models import Evaluation, Event, Harness
 from evolution.states import CaseState
 from evolution.tasks.evaluations import perform_evaluation
@@ -46,7 +47,7 @@ class Command(BaseCommand):
                 self._cluster(harness)
         except LoopError as error:
             raise CommandError(str(error)) from None
-        figures = f"{harness.failures.count()} failures, {harness.clusters.count()} clusters"
+        figures = f"{count_failures(harness.failures.count())}, {count_clusters(harness.clusters.count())}"
         state = "is there already" if was_there else "is loaded"
         self.stdout.write(f"the demonstration {state}: harness {harness.name}, {figures}")
 

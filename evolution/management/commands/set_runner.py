@@ -10,8 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from evolution.actions.harnesses import ensure_starter
 from evolution.actions.runners import set_runner
 from evolution.actors import SYSTEM
+from evolution.adapters.tool_access import build_tool_access
 from evolution.errors import LoopError
-from evolution.loop.runners import detail_runner
+from evolution.loop.runners import detail_runner, doubts_about_command
 
 # Option -> field of the choice, for those that may be left out.
 OPTIONS = ("seconds", "memory_mb", "environment", "headers")
@@ -57,9 +58,12 @@ class Command(BaseCommand):
         """Set it, and print the choice in full."""
         try:
             harness = ensure_starter(SYSTEM, options["harness"])
-            chosen = set_runner(SYSTEM, harness, read_choice(options))
+            chosen = set_runner(SYSTEM, harness, read_choice(options), build_tool_access())
+            doubt = doubts_about_command(chosen, harness)
         except LoopError as error:
             raise CommandError(str(error)) from None
+        if doubt:
+            self.stderr.write(f"warning: {doubt}")
         if options["as_json"]:
             self.stdout.write(json.dumps({"harness": harness.name, "runner": chosen}))
         else:

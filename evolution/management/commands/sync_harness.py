@@ -1,54 +1,90 @@
 """Exchanges a harness's versions with the repository elsewhere that HARNESS_REMOTES names."""
 
+import json
+import sys
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evolution.actions.remotes import advance_harness, fetch_harness, push_harness
+from evolution.actions.remotes import advance_harness, fetch_harness, pack_harness, push_harness
 from evolution.actors import SYSTEM
 from evolution.errors import LoopError
 from evolution.models import Harness
 
+FAILED = 1
+# The form of options, as they come from the command line.
+Options = Mapping[str, Any]
+
 
 class Command(BaseCommand):
-    """Fetches first, then advances, then pushes, as far as asked."""
+    """Fetches first, then advances, then pushes, then packs, as far as asked."""
 
     help = (
-        "Fetch a harness's branches from its remote (HARNESS_REMOTES), make the remote's main live, or push. What is "
-        "fetched lands on refs/remotes/NAME/; nothing of ours moves without --advance."
+        "Fetch a harness's branches from its remote (HARNESS_REMOTES), make the remote's branch live, or push. What is "
+        "fetched lands on refs/remotes/NAME/; nothing of ours moves without --advance. Our main goes with the remote's "
+        "`branch` as HARNESS_REMOTES names it, else the one that its HEAD stands for, else main."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
         parser.add_argument("harness")
         parser.add_argument("--fetch", action="store_true", help="bring what the remote has")
-        advance = "fetch, and make the remote's main live if it builds on ours"
+        advance = "fetch, and make the remote's branch live if it builds on our main"
         parser.add_argument("--advance", action="store_true", help=advance)
-        push = "push these branches and tags; without any: main and the tags of all releases"
-        parser.add_argument("--push", nargs="*", metavar="REF", help=push)
+        push = (
+            "push these branches and tags, NAME:NAME_THERE under another name; "
+            "without any: main and the tags of all releases"
+        )
+        parser.add_argument("--push", nargs="*", metavar="REF[:REF_THERE]", help=push)
+        pack = "pack our repository, and remove what nothing has led to for two weeks; safe beside whoever writes"
+        parser.add_argument("--pack", action="store_true", help=pack)
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Do what is asked; an error names the part that failed, and what came before it stays done."""
-        if not (options["fetch"] or options["advance"] or options["push"] is not None):
-            raise CommandError("say what to do: --fetch, --advance, --push")
-        harness = Harness.objects.filter(name=options["harness"]).first()
-        if harness is None:
-            raise CommandError(f"there is no harness {options['harness']}")
+        if not (options["fetch"] or options["advance"] or options["push"] is not None or options["pack"]):
+            raise CommandError("say what to do: --fetch, --advance, --push, --pack")
+        done: dict[str, Any] = {}
         try:
-            self._sync(harness, options)
+            self._sync(_find_harness(options["harness"]), options, done)
         except LoopError as error:
-            raise CommandError(str(error)) from None
+            if not options["as_json"]:
+                raise CommandError(str(error)) from None
+            done["error"] = str(error)
+        if options["as_json"]:
+            self.stdout.write(json.dumps({"harness": options["harness"], **done}, indent=2))
+        if "error" in done:
+            sys.exit(FAILED)
 
-    def _sync(self, harness: Harness, options: dict[str, Any]) -> None:
+    def _sync(self, harness: Harness, options: Options, done: dict[str, Any]) -> None:
+        """Do it, and keep in `done` what is; each part is said as soon as it is done."""
         if options["fetch"] or options["advance"]:
             result = fetch_harness(SYSTEM, harness)
-            for name, sha in result.branches.items():
-                self.stdout.write(f"fetched {name} {sha[:12]}")
-            for name in result.skipped:
-                self.stderr.write(f"left out {name}: not a name that can be taken here")
+            done |= {"fetched": dict(result.branches), "skipped": dict(result.skipped)}
+            self._say(options, *(f"fetched {name} {sha[:12]}" for name, sha in result.branches.items()))
+            for name, reason in result.skipped.items() if not options["as_json"] else ():
+                self.stderr.write(f"left out {name}: {reason}")
         if options["advance"]:
             release = advance_harness(SYSTEM, harness)
-            self.stdout.write(f"live: {release.tag} {release.commit[:12]}" if release else "live already")
+            done["live"] = {"tag": release.tag, "commit": release.commit} if release else None
+            self._say(options, f"live: {release.tag} {release.commit[:12]}" if release else "live already")
         if options["push"] is not None:
-            self.stdout.write(f"pushed {', '.join(push_harness(SYSTEM, harness, options['push']))}")
+            done["pushed"] = push_harness(SYSTEM, harness, options["push"])
+            self._say(options, f"pushed {', '.join(done['pushed'])}")
+        if options["pack"]:
+            pack_harness(SYSTEM, harness)
+            done["packed"] = True
+            self._say(options, "packed")
+
+    def _say(self, options: Options, *lines: str) -> None:
+        for line in () if options["as_json"] else lines:
+            self.stdout.write(line)
+
+
+def _find_harness(name: str) -> Harness:
+    harness = Harness.objects.filter(name=name).first()
+    if harness is None:
+        raise LoopError(f"there is no harness {name}")
+    return harness

@@ -55,7 +55,7 @@ class Server(ThreadingHTTPServer):
 def answer(case: dict[str, Any]) -> dict[str, Any]:
     """Repeat the last question, and say which version was asked; a real agent thinks here."""
     danmaku = case["request"].get("danmaku") or [{"text": ""}]
-    reply = f"You asked: {danmaku[-1]['text']} (version {case['commit'][:7]})"
+    reply = f"You asked: {danmaku[-1]['text']} (version {case.get('commit', '')[:7]})"
     return {
         "reply": reply,
         "usage": {"prompt_tokens": len(str(case)) // 4, "completion_tokens": len(reply) // 4},

@@ -10,7 +10,7 @@ from harness_repo.format.placeholders import PlaceholderError, fill_query, fill_
 from harness_repo.format.tools import Tool
 from harness_repo.runtime.access import AccessDenied, ToolAccess, origin_of
 from harness_repo.runtime.json_text import read_json
-from harness_repo.runtime.sources.failure import MOST_DETAIL, Code, ToolFailure
+from harness_repo.runtime.sources.failure import Code, ToolFailure
 from harness_repo.runtime.sources.network import build_client
 
 MOST_REDIRECTS = 3
@@ -96,7 +96,7 @@ def _read(response: httpx2.Response) -> object:
     if not response.is_success:
         code = _CODES.get(status, "server_error")
         # What was wrong with the arguments is for the model to mend; a broken server's page is for nobody.
-        said = response.text[:MOST_DETAIL] if code == "bad_arguments" else ""
+        said = response.text if code == "bad_arguments" else ""
         raise ToolFailure(code, f"{status} {_phrase(status)} {said}")
     if not response.content.strip():
         return None

@@ -28,6 +28,14 @@ _REQUEST_TIMEOUT = -32001
 
 # How long a session that fails may take to say why.
 _LAST_WORDS_SECONDS = 1.0
+# How long one may take to end: a server that is reached is told so and may not answer; one that was started is ended
+# by the package, step by step until it is killed, which must not be cut short.
+_GOODBYE_SECONDS = 3.0
+_ENDING_SECONDS = 12.0
+# After that, how long what is cancelled may take.
+_CANCEL_SECONDS = 2.0
+# Beyond the longest call that a tool file can ask for, so that a silent server is not waited for in any other place.
+_PATIENCE = httpx2.Timeout(150.0, connect=10.0)
 
 _Key = tuple[object, ...]
 
@@ -46,10 +54,10 @@ class McpSource:
 
         Raises ToolFailure and AccessDenied.
         """
-        key, open_client = self._plan(tool.source)
+        key, open_client, seconds = self._plan(tool.source)
         session = self._sessions.get(key)
         if session is None or session.is_over:
-            session = self._sessions[key] = _Session(open_client)
+            session = self._sessions[key] = _Session(open_client, seconds)
             self._opened.append(session)
         try:
             answer = await session.call_tool(tool.source.get("tool", tool.name), dict(arguments))
@@ -60,30 +68,35 @@ class McpSource:
         return _read(answer)
 
     async def close(self) -> None:
-        """End the sessions, and with them the servers that were started; it takes a few seconds at most."""
+        """End the sessions, and with them the servers that were started; it takes some seconds at most."""
         sessions, self._opened, self._sessions = self._opened, [], {}
         # Whoever is cancelled here leaves servers that end by themselves, and none that stay.
         await asyncio.shield(asyncio.gather(*(session.close() for session in sessions)))
 
     def _plan(
         self, source: Mapping[str, Any]
-    ) -> tuple[_Key, Callable[[], AbstractAsyncContextManager["Client"]]]:
-        """What makes the server the same one, and how to reach it."""
+    ) -> tuple[_Key, Callable[[], AbstractAsyncContextManager["Client"]], float]:
+        """What makes the server the same one, how to reach it, and how long its end may take."""
         if "command" in source:
             command = tuple(source["command"])
             self._access.check_command(command)
-            return command, lambda: _start_server(command)
+            return command, lambda: _start_server(command), _ENDING_SECONDS
         url = source["url"]
         headers = self._access.fill_headers(source.get("headers", {}), url)
         self._access.check_url(url)
-        return (url, *sorted(headers.items())), lambda: _reach_server(url, headers, self._access)
+        key = (url, *sorted(headers.items()))
+        return key, lambda: _reach_server(url, headers, self._access), _GOODBYE_SECONDS
 
 
 class _Session:
     """A client in a task of its own: what it opens has to be closed by the task that opened it."""
 
-    def __init__(self, open_client: Callable[[], AbstractAsyncContextManager["Client"]]) -> None:
+    def __init__(
+        self, open_client: Callable[[], AbstractAsyncContextManager["Client"]], seconds: float
+    ) -> None:
         self._open = open_client
+        # How long its end may take.
+        self._seconds = seconds
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._stop = asyncio.Event()
         self._failure: BaseException | None = None
@@ -108,10 +121,16 @@ class _Session:
             raise self._failure or failure from failure
 
     async def close(self) -> None:
+        """End the session; one that does not end is cancelled, and one that cannot be cancelled is left alone."""
         self._stop.set()
         if not self._client.done():
             self._task.cancel()
-        await asyncio.wait([self._task])
+        done, _ = await asyncio.wait([self._task], timeout=self._seconds)
+        if not done:
+            self._task.cancel()
+            done, _ = await asyncio.wait([self._task], timeout=_CANCEL_SECONDS)
+        if not done:
+            logger.warning("an MCP session does not end, and is left alone")
 
     async def _live(self) -> None:
         try:
@@ -155,7 +174,7 @@ async def _reach_server(url: str, headers: Mapping[str, str], access: ToolAccess
     from mcp import Client  # noqa: PLC0415
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415
 
-    async with build_client(access) as http:
+    async with build_client(access, _PATIENCE) as http:
         http.headers.update(headers)
         async with Client(streamable_http_client(url, http_client=http)) as client:
             yield client

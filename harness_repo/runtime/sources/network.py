@@ -10,19 +10,32 @@ from typing import Any
 import httpcore2
 import httpx2
 
-from harness_repo.runtime.access import AccessDenied, ToolAccess
+from harness_repo.runtime.access import AccessDenied, Network, ToolAccess
 from harness_repo.runtime.sources.failure import ToolFailure
 
 # Of one answer. What a model can read has a hundredth of this.
 MOST_BYTES = 1_000_000
 
 # Where clouds answer for the machine's own credentials, beside link-local addresses.
-_METADATA = frozenset(
-    map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254"))
-)
+_METADATA = [
+    ipaddress.ip_network(network)
+    for network in (
+        "100.100.100.200/32",
+        "168.63.129.16/32",
+        "192.0.0.192/32",
+        "fd00:ec2::/32",
+        "fd20:ce::/32",
+        "fd00:c1::/32",
+    )
+]
+# All that has been given out so far; the rest is private, special, or another way of writing an IPv4 address.
+_GIVEN_OUT = ipaddress.IPv6Network("2000::/3")
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def build_client(access: ToolAccess, seconds: float | None = None) -> httpx2.AsyncClient:
+def build_client(access: ToolAccess, patience: httpx2.Timeout | None = None) -> httpx2.AsyncClient:
     """A client that reaches what `access` grants: no proxy, no redirect, no cookie file, no compression.
 
     Requests raise AccessDenied, and ToolFailure for an answer beyond MOST_BYTES, beside the client's own errors.
@@ -30,7 +43,7 @@ def build_client(access: ToolAccess, seconds: float | None = None) -> httpx2.Asy
     return httpx2.AsyncClient(
         transport=_Transport(access),
         headers={"Accept-Encoding": "identity"},
-        timeout=seconds,
+        timeout=patience,
         follow_redirects=False,
         trust_env=False,
     )
@@ -79,7 +92,7 @@ class _Backend(httpcore2.AnyIOBackend):
     """Connects to an address that it has looked at itself, so that a name cannot mean another one a moment later."""
 
     def __init__(self, access: ToolAccess) -> None:
-        self._hosts = {httpx2.URL(origin).host for origin in access.hosts}
+        self._networks = access.networks
 
     async def connect_tcp(
         self,
@@ -103,23 +116,49 @@ class _Backend(httpcore2.AnyIOBackend):
         except OSError as failure:
             raise httpcore2.ConnectError(str(failure)) from failure
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        allowed = [address for address in addresses if not is_forbidden(address) or address in self._hosts]
+        allowed = [address for address in addresses if may_lead_to(host, address, self._networks)]
         if addresses and not allowed:
             raise AccessDenied(f"{host} leads to an address that tools may not reach")
         return allowed
 
 
-def is_forbidden(address: str) -> bool:
-    """Whether an address is link-local, a cloud's metadata service, or no host's: reached only when granted as such."""
-    read = ipaddress.ip_address(address.split("%", 1)[0])
-    if isinstance(read, ipaddress.IPv6Address):
-        # ::ffff:a.b.c.d, and the two ways of writing an IPv4 address that gateways translate.
-        inner = read.ipv4_mapped or read.sixtofour
-        if read in ipaddress.IPv6Network("64:ff9b::/96"):
-            inner = ipaddress.IPv4Address(int(read) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_forbidden(str(inner))
-    return read.is_link_local or read.is_multicast or read.is_unspecified or read in _METADATA
+def may_lead_to(host: str, address: str, networks: Iterable[Network] = ()) -> bool:
+    """Whether a host that was granted may be reached at an address that its name has.
+
+    A host written as an address was granted as that one. "localhost" leads to the loopback, every other name to public
+    addresses and to those in `networks`; no name to what is link-local or a cloud's metadata.
+    """
+    if _read_address(host) is not None:
+        return True
+    found = _read_address(address)
+    if found is None or _is_machines_own(found):
+        return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return found.is_loopback
+    return _is_public(found) or any(found in network for network in networks)
+
+
+def _read_address(text: str) -> _Address | None:
+    """The address, without a zone, and as IPv4 where it stands for one; None if it is none."""
+    try:
+        read = ipaddress.ip_address(text.split("%", 1)[0])
+    except ValueError:
+        return None
+    if isinstance(read, ipaddress.IPv4Address):
+        return read
+    inner = read.ipv4_mapped or read.sixtofour or (read.teredo or (None, None))[1]
+    # ::a.b.c.d, which is no more in use, and what gateways translate.
+    is_old = int(read) >> 32 == 0 and int(read) > 1
+    return ipaddress.IPv4Address(int(read) & 0xFFFFFFFF) if is_old or read in _TRANSLATED else inner or read
+
+
+def _is_machines_own(address: _Address) -> bool:
+    is_special = address.is_link_local or address.is_multicast or address.is_unspecified
+    return is_special or any(address in network for network in _METADATA)
+
+
+def _is_public(address: _Address) -> bool:
+    return address.is_global and (address.version == 4 or address in _GIVEN_OUT)
 
 
 @functools.cache

@@ -1,9 +1,10 @@
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
-from evolution.adapters.answer_format import FormatMemory
+from evolution.adapters.answer_format import REMEMBERED, AnswerFormat, FormatMemory
 from evolution.adapters.endpoints import Endpoint
 from evolution.adapters.openai_chat import OpenAIChatModel
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest
@@ -114,3 +115,37 @@ def test_failure_on_the_way_down_keeps_its_kind() -> None:
     with misbehaving(fail(400, "response_format"), fail(503)) as server, pytest.raises(ChatError) as raised:
         ask(server)
     assert (raised.value.kind, raised.value.retryable) == ("server", True)
+
+
+def stray(handler: Handler) -> None:
+    """A 400 that says nothing of the format."""
+    fail(400, "failed to generate a valid reply")(handler)
+
+
+def test_one_stray_refusal_does_not_change_the_format() -> None:
+    memory = FormatMemory()
+    with misbehaving(stray, reply_with("{}"), reply_with("{}")) as server:
+        ask(server, memory=memory, times=2)
+        assert asked(server) == ["json_schema", "json_object", "json_schema"]
+    # One more after a success is the first again.
+    with misbehaving(stray, reply_with("{}"), reply_with("{}")) as server:
+        ask(server, memory=memory, times=2)
+        assert asked(server) == ["json_schema", "json_object", "json_schema"]
+
+
+def test_two_refusals_in_a_row_change_the_format_without_a_word_about_it() -> None:
+    with misbehaving(takes("json_object", message="no")) as server:
+        ask(server, times=3)
+        assert asked(server) == ["json_schema", "json_object", "json_schema", "json_object", "json_object"]
+
+
+def test_what_was_learnt_is_forgotten_after_a_while_and_is_of_one_schema() -> None:
+    now = [0.0]
+    memory = FormatMemory(lambda: now[0])
+    other = replace(REQUEST, response_schema={"name": "scores", "schema": {"type": "object"}})
+    with misbehaving(takes("json_object")) as server:
+        ask(server, memory=memory)
+        assert next(memory.formats(other)) == AnswerFormat.SCHEMA
+        assert next(memory.formats(REQUEST)) == AnswerFormat.ANY_OBJECT
+        now[0] = REMEMBERED + 1
+        assert next(memory.formats(REQUEST)) == AnswerFormat.SCHEMA

@@ -5,7 +5,7 @@ import pytest
 from pytest_django import Settings
 
 from evolution.adapters import chat
-from evolution.adapters.chat import Role, SlowModel, build_model, endpoint_states, model_name
+from evolution.adapters.chat import Role, SlowModel, build_model, model_name
 from evolution.adapters.rehearsal.model import RehearsalModel
 from evolution.adapters.routing import RoutedChatModel
 from evolution.errors import LoopError
@@ -99,17 +99,31 @@ def test_what_one_role_learns_of_an_endpoint_holds_for_the_others(
     assert "endpoint bad (m) isolated for 5.0 s: 5 of 5 calls failed" in caplog.text
 
 
-def test_states_show_each_endpoint_without_its_key(settings: Settings) -> None:
-    settings.LLM_MODEL_POLICY = "m"
-    settings.LLM_MAX_RETRIES = 0
-    with misbehaving(fail(503)) as server:
-        settings.LLM_ENDPOINTS = [
-            {"base_url": server.url, "api_key": "sk-test-0123456789abcdef", "name": "a", "concurrency": 3}
-        ]
-        with pytest.raises(ChatError):
-            asyncio.run(build_model("policy").model.complete(REQUEST))
-    (state,) = endpoint_states()
-    assert (state.label, state.state, state.in_flight, state.concurrency) == ("a", "serving", 0, 3)
-    assert (state.calls, state.error_rate, state.seconds_left) == (1, 1.0, 0)
-    assert "sk-test" not in repr(state)
-    assert "503" in state.last_error
+def test_an_evaluation_is_answered_by_the_model_that_it_recorded_and_by_no_other(settings: Settings) -> None:
+    with misbehaving(reply_with("hi")) as server:
+        settings.LLM_BASE_URL = server.url
+        settings.LLM_MODEL_JUDGE = "new"
+        model, name = build_model("judge", "recorded")
+        assert name == "recorded"
+        asyncio.run(model.complete(ChatRequest(name, REQUEST.messages)))
+        assert server.bodies[0]["model"] == "recorded"
+        # What an endpoint calls today's model is no name for another one.
+        settings.LLM_ENDPOINTS = [{"base_url": server.url, "model": "deployment-7"}]
+        model, name = build_model("judge", "new")
+        assert isinstance(model, RoutedChatModel)
+        assert [route.model_name for route in model.routes] == ["new", "deployment-7"]
+        model, name = build_model("judge", "recorded")
+        assert isinstance(model, RoutedChatModel)
+        assert [route.model_name for route in model.routes] == ["recorded"]
+
+
+def test_a_recorded_model_that_nobody_serves_any_more_is_named(settings: Settings) -> None:
+    with pytest.raises(LoopError, match="m-1 is not configured for the policy any more"):
+        build_model("policy", "m-1")
+    assert build_model("policy", "rehearsal-policy").name == "rehearsal-policy"
+    settings.LLM_ENDPOINTS = [{"base_url": "http://127.0.0.1:9/v1", "model": "m-2"}]
+    with pytest.raises(LoopError, match=r"m-1 is not configured .* \(it is m-2 now\)"):
+        build_model("policy", "m-1")
+    settings.LLM_ENDPOINTS = [{"base_url": "http://127.0.0.1:9/v1"}]
+    with pytest.raises(LoopError, match="rehearsal-policy is not configured"):
+        build_model("policy", "rehearsal-policy")

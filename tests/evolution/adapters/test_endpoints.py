@@ -32,7 +32,10 @@ def test_one_model_name_is_for_every_role() -> None:
         ({}, "entry 1: base_url: Field required"),
         ({"base_url": "ftp://b"}, "entry 1: base_url: "),
         ({"base_url": "http://b:port/v1"}, "entry 1: Port could not be cast"),
-        ({"base_url": "http://b", "concurency": 3}, "entry 1: concurency: Extra inputs"),
+        (
+            {"base_url": "http://b", "concurency": 3},
+            "entry 1: concurency: no such key; an entry has base_url, api_key,",
+        ),
         ({"base_url": "http://b", "concurrency": -1}, "entry 1: concurrency: "),
         ({"base_url": "http://b", "roles": ["jugde"]}, "no role jugde; the roles are policy, judge"),
         ({"base_url": "http://b", "model": {"jugde": "m"}}, "no role jugde"),

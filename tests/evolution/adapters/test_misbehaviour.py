@@ -5,6 +5,7 @@ import gzip
 import json
 import socket
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -84,6 +85,13 @@ FAILURES: dict[str, tuple[Behaviour, str, bool, int]] = {
         True,
         2,
     ),
+    "twice packed body": (
+        answer(gzip.compress(gzip.compress(OK)), 200, Content_Encoding="gzip, gzip"),
+        "bad_response",
+        True,
+        2,
+    ),
+    "not packed as it says": (answer(OK, 200, Content_Encoding="gzip"), "bad_response", True, 2),
     "truncated JSON": (answer(OK[:-20]), "bad_response", True, 2),
     "nothing": (answer(b""), "bad_response", True, 2),
     "HTML with 200": (answer(b"<html>busy</html>", 200, Content_Type="text/html"), "bad_response", True, 2),
@@ -237,3 +245,31 @@ def test_message_that_cannot_be_sent_is_refused() -> None:
         with pytest.raises(ChatError) as raised:
             asyncio.run(OpenAIChatModel(Endpoint(server.url, KEY)).complete(ChatRequest("m", broken)))
         assert (raised.value.kind, raised.value.retryable, server.bodies) == ("refused", False, [])
+
+
+def test_body_packed_once_is_read_and_no_more_of_it_unpacked_than_may_be() -> None:
+    with misbehaving(answer(gzip.compress(OK), 200, Content_Encoding="gzip")) as server:
+        assert call(server).content == "hi"
+    bomb = gzip.compress(b" " * 30 * LONGEST_ANSWER)
+    with misbehaving(answer(bomb, 200, Content_Encoding="gzip")) as server:
+        tracemalloc.start()
+        try:
+            with pytest.raises(ChatError, match=f"longer than {LONGEST_ANSWER} bytes"):
+                call(server)
+            # Of 240 MB, with all that a client needs besides.
+            assert tracemalloc.get_traced_memory()[1] < 5 * LONGEST_ANSWER
+        finally:
+            tracemalloc.stop()
+
+
+def test_no_cookie_is_carried_from_call_to_call() -> None:
+    with misbehaving(answer(OK, 200, Set_Cookie="session=1")) as server:
+        endpoint = Endpoint(server.url)
+
+        async def ask_twice() -> None:
+            async with OpenAIChatModel(endpoint) as model:
+                for _ in range(2):
+                    await model.complete(REQUEST)
+
+        asyncio.run(ask_twice())
+        assert server.cookies == [None, None]

@@ -55,7 +55,7 @@ def route_to(
 ) -> Route:
     endpoint = Endpoint(server.url, seconds=2)
     health = Health(endpoint.label, Places(limit), rules=rules, clock=clock)
-    return Route(OpenAIChatModel(endpoint), health, model)
+    return Route(OpenAIChatModel(endpoint), health, model, stands_for="m")
 
 
 def run(
@@ -302,6 +302,17 @@ def test_each_endpoint_is_asked_for_the_model_by_its_own_name() -> None:
     with misbehaving() as a, misbehaving() as b:
         run(work, route_to(a, model="deployment-7"), route_to(b))
         assert [server.bodies[0]["model"] for server in (a, b)] == ["deployment-7", "m"]
+
+
+def test_a_name_that_an_endpoint_has_no_word_for_is_asked_as_it_is() -> None:
+    """What an evaluation recorded before the setting changed is never measured by today's model."""
+
+    async def work(model: RoutedChatModel) -> None:
+        await model.complete(ChatRequest("recorded", [{"role": "user", "content": "x"}]))
+
+    with misbehaving() as server:
+        run(work, route_to(server, model="deployment-7"))
+        assert server.bodies[0]["model"] == "recorded"
 
 
 def test_failure_of_our_own_gives_the_place_back() -> None:

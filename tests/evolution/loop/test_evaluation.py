@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from evolution.errors import LoopError
@@ -144,11 +146,14 @@ def test_faults_are_part_of_what_is_measured() -> None:
     harness = make_harness()
     plain = make_evaluation(harness)
     faults = [parse_fault("timeout:price:0.5")]
+    with pytest.raises(LoopError, match="no such tool that a fault could strike: price"):
+        make_evaluation(harness, faults=faults)
+    faults = [parse_fault("timeout:*:0.5")]
     under_faults = make_evaluation(harness, faults=faults)
     assert under_faults != plain
     assert make_evaluation(harness, faults=faults) == under_faults
-    assert under_faults.faults == [{"kind": "timeout", "tool": "price", "rate": 0.5}]
-    assert loop.describe_faults(under_faults.faults) == "timeout:price:0.5"
+    assert under_faults.faults == [{"kind": "timeout", "tool": "*", "rate": 0.5}]
+    assert loop.describe_faults(under_faults.faults) == "timeout:*:0.5"
 
 
 def test_evaluation_under_faults_is_not_what_a_version_is_judged_by() -> None:
@@ -187,3 +192,11 @@ def _evaluate_newest(harness: Harness) -> Evaluation:
 
 def _case_ids(evaluation: Evaluation) -> list[int]:
     return list(evaluation.dataset_version.cases.values_list("pk", flat=True))
+
+
+def test_faults_of_cases_that_no_tool_of_the_version_meets_are_named() -> None:
+    harness = make_harness()
+    case = replace(make_case("q1"), faults=[{"kind": "timeout", "tool": "price"}, {"kind": "timeout"}])
+    version = make_version(harness, [case])
+    evaluation = loop.create_evaluation(DEV, harness, "main", version, model="m", judge_model="j")
+    assert loop.faults_that_never_strike(evaluation) == ["price"]

@@ -16,10 +16,14 @@ from evolution.actions.runners import set_runner
 from evolution.actors import NotAllowed
 from evolution.adapters.rehearsal import RehearsalModel
 from evolution.errors import LoopError
+from evolution.loop.authors import author_of
 from evolution.loop.evaluation import build_scorer, create_evaluation
-from evolution.loop.runners import build_runner, check_runner, detail_runner
+from evolution.loop.regressions import run_facts
+from evolution.loop.repositories import check_has_agent, open_repository
+from evolution.loop.runners import FIXTURES_ONLY, build_runner, check_runner, detail_runner
 from evolution.loop.shards import work_evaluation
-from evolution.models import Event, Harness
+from evolution.loop.verdict import compare_facts
+from evolution.models import Evaluation, Event, Harness
 from evolution.ports import NamedModel
 from evolution.states import EvaluationState
 from harness_repo.runtime.access import NO_ACCESS, Secret, ToolAccess
@@ -226,15 +230,47 @@ def test_secret_that_is_not_granted_is_an_error_before_anything_is_sent() -> Non
 
 @pytest.mark.django_db
 def test_tools_reach_the_world_only_when_the_installation_says_so(settings: Settings) -> None:
-    evaluation = make_evaluation(make_harness())
+    harness = make_harness()
     access = ToolAccess(frozenset({"shop.example"}))
-    reach = []
-    for live in (False, True):
-        settings.EVALUATION_LIVE_TOOLS = live
+
+    def reach(evaluation: Evaluation) -> ToolAccess:
         runner = build_runner(evaluation, NamedModel(FakeModel(knows), "m"), access)
         assert isinstance(runner, NativeRunner)
-        reach.append(runner.access)
-    assert reach == [NO_ACCESS, access]
+        return runner.access
+
+    settings.EVALUATION_LIVE_TOOLS = False
+    replayed = make_evaluation(harness)
+    settings.EVALUATION_LIVE_TOOLS = True
+    live = make_evaluation(harness)
+    # Two evaluations that nobody may compare, and each stays what it was started as.
+    assert (replayed.live_tools, live.live_tools, replayed.pk == live.pk) == (False, True, False)
+    assert (reach(replayed), reach(live)) == (FIXTURES_ONLY, access)
+    reasons = compare_facts(run_facts(replayed), run_facts(live))
+    differs = {"what": "live_tools", "base": "fixtures", "candidate": "live"}
+    assert differs in [reason.values for reason in reasons]
+    settings.EVALUATION_LIVE_TOOLS = False
+    assert make_evaluation(harness).pk == replayed.pk
+    with pytest.raises(LoopError, match="EVALUATION_LIVE_TOOLS is off now"):
+        reach(live)
+
+
+@pytest.mark.django_db
+def test_foreign_repository_without_a_runner_is_told_what_is_missing() -> None:
+    """Our runtime can't run what has no harness.yaml."""
+    harness = make_harness()
+    repository = open_repository(harness)
+    base = repository.resolve("main")
+    files: dict[str, bytes | None] = {
+        path: None for path in repository.files(base) if not path.startswith("skills/")
+    }
+    files |= {"skills/a/SKILL.md": b"---\nname: a\ndescription: d\n---\nbody\n"}
+    bare = repository.commit("bare", files, parent=base, author=author_of(DEV), message="foreign")
+    with pytest.raises(LoopError, match=r"shop has no harness.yaml at .*: set a runner first"):
+        make_evaluation(harness, bare)
+    with pytest.raises(LoopError, match="set a runner first"):
+        check_has_agent(harness, bare)
+    set_runner(ANNA, harness, COMMAND)
+    assert make_evaluation(harness, bare).runner == check_runner(COMMAND)
 
 
 @pytest.mark.django_db

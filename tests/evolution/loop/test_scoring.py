@@ -6,14 +6,25 @@ from typing import Any
 import pytest
 
 from evolution.adapters.rehearsal import RehearsalModel
-from evolution.loop.scoring import CaseOutcome, Scorer, clean_json, read_scores, score_case, seed_of
+from evolution.loop.scoring import (
+    LONGEST_FOR_JUDGE,
+    MOST_FOR_JUDGE,
+    CaseOutcome,
+    Scorer,
+    clean_json,
+    cut_json,
+    read_scores,
+    score_case,
+    seed_of,
+)
 from evolution.models import DatasetCase
 from evolution.ports import NamedModel
 from harness_repo.format.harness import read_harness
 from harness_repo.runtime.chat import ChatReply, ChatRequest, Usage
+from harness_repo.runtime.foreign import read_answer
 from harness_repo.runtime.native import NativeRunner
 from harness_repo.runtime.runner import RunCase
-from harness_repo.runtime.trajectory import Trajectory
+from harness_repo.runtime.trajectory import ToolCallRecord, Trajectory
 from tests.evolution.measured import AGENT, JUDGE, FakeModel, judge_reply, knows, outage
 
 CASE = DatasetCase(
@@ -230,3 +241,24 @@ def test_run_that_left_nothing_to_judge_is_an_error_of_its_kind(answered: Trajec
     outcome = score_with(Scripted(answered))
     assert (outcome.error_kind, outcome.accuracy is None) == (kind, bool(kind))
     assert outcome.error == (answered.error if kind else "")
+
+
+def test_more_than_a_judge_can_read_is_cut_and_scored() -> None:
+    """Else an agent could have its failures counted as the judge's."""
+    calls = [ToolCallRecord(1, str(n), "find", {}, "y" * 50_000, None, 1.0) for n in range(30)]
+    judge = FakeModel(judge_reply)
+    outcome = score_with(Scripted(Trajectory("ok", "x" * 3_000_000, tool_calls=calls)), judge=judge)
+    assert (outcome.error_kind, outcome.accuracy, len(outcome.reply)) == ("", 0, 3_000_000)
+    assert json.loads(judge.asked[0])["reply"] == "x" * LONGEST_FOR_JUDGE + "… [cut: 3000000 characters]"
+    shown = cut_json(Trajectory("ok", "x", tool_calls=calls).evidence())
+    assert len(json.dumps(shown)) < MOST_FOR_JUDGE + 10_000
+    assert (len(shown), shown[-1]) == (30, {"tool": "find", "cut": "20072 characters"})
+
+
+def test_agent_that_says_that_it_failed_has_a_score() -> None:
+    for status in ("model_error", "runner_error", "user_error"):
+        claimed = read_answer(
+            json.dumps({"status": status, "error": "hard"}).encode(), {"kind": "command"}, 1.0
+        )
+        outcome = score_with(Scripted(claimed))
+        assert (claimed.status, outcome.error_kind, outcome.accuracy) == ("agent_error", "", 0)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from evolution.actions.harnesses import ensure_starter
 from evolution.loop.repositories import open_repository
+from evolution.management.commands import check_harness
 from harness_repo.format.harness import read_harness
 from harness_repo.starters import starter_files
 from tests.evolution.measured import ANNA
@@ -55,7 +57,7 @@ def test_the_object_says_the_same(mess: Path) -> None:
 
 def test_a_sound_harness_ends_with_0(tmp_path: Path) -> None:
     messes.write_files(tmp_path, starter_files("judge"))
-    assert check(str(tmp_path)) == (f"{tmp_path}: 2 skills, 1 hooks, 0 tools, 0 errors, 0 warnings\n", 0)
+    assert check(str(tmp_path)) == (f"{tmp_path}: 2 skills, 1 hook, 0 tools, 0 errors, 0 warnings\n", 0)
 
 
 def test_warnings_end_with_0(tmp_path: Path) -> None:
@@ -90,6 +92,30 @@ def test_what_cannot_be_checked_ends_with_2(tmp_path: Path, arguments: list[str]
     assert failure.value.returncode == 2
 
 
+@pytest.mark.parametrize("failure", [RuntimeError("a\nb"), RecursionError(), MemoryError(), ValueError("x")])
+@pytest.mark.parametrize("where", ["read_source", "read_harness"])
+def test_whatever_goes_wrong_is_a_sentence_and_a_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception, where: str
+) -> None:
+    monkeypatch.setattr(check_harness, where, Mock(side_effect=failure))
+    with pytest.raises(CommandError, match=f"cannot be checked: {type(failure).__name__}") as caught:
+        check(str(tmp_path))
+    assert (caught.value.returncode, "\n" in str(caught.value)) == (2, False)
+
+
+def test_one_of_a_kind_is_no_plural(tmp_path: Path) -> None:
+    files = {**starter_files("judge"), "prompts/more.md": b"x", "tools/a.yaml": b"[]"}
+    messes.write_files(tmp_path, files)
+    assert check(str(tmp_path))[0].endswith("2 skills, 1 hook, 0 tools, 1 error, 1 warning\n")
+
+
+def test_how_a_folder_was_read_is_noted_where_it_matters(tmp_path: Path) -> None:
+    messes.write_files(tmp_path, {**starter_files("judge"), ".git": b"gitdir: /elsewhere\n"})
+    text, code = check(str(tmp_path))
+    assert (text.splitlines()[0].startswith("note: the .git in "), code) == (True, 0)
+    assert "is left alone" in json.loads(check(str(tmp_path), "--json")[0])["note"]
+
+
 def test_hidden_characters_of_a_name_cannot_forge_lines(tmp_path: Path) -> None:
     name = os.fsdecode(b"\xff") + "\n\x1b[2Kx"
     messes.write_files(tmp_path, {**starter_files("judge"), name: b""})
@@ -102,7 +128,7 @@ def test_hidden_characters_of_a_name_cannot_forge_lines(tmp_path: Path) -> None:
 def test_a_harness_of_the_workbench_is_checked_by_name() -> None:
     harness = ensure_starter(ANNA, "judge")
     commit = open_repository(harness).resolve("main")
-    summary = f"judge at {commit[:12]}: 2 skills, 1 hooks, 0 tools, 0 errors, 0 warnings\n"
+    summary = f"judge at {commit[:12]}: 2 skills, 1 hook, 0 tools, 0 errors, 0 warnings\n"
     assert check("judge") == (summary, 0)
     assert check("judge", "--ref", commit[:10]) == (summary, 0)
 
@@ -133,3 +159,20 @@ def run(var: Path, *arguments: str) -> int:
     environment.pop("DATABASE_URL", None)
     done = subprocess.run(command, cwd=settings.BASE_DIR, env=environment, capture_output=True, check=False)
     return done.returncode
+
+
+@pytest.mark.parametrize("arguments", [["--ref", "nowhere"], ["--adopt"]])
+def test_what_cannot_be_checked_is_an_object_too(tmp_path: Path, arguments: list[str]) -> None:
+    messes.write_files(tmp_path, starter_files("judge"))
+    text, code = check(str(tmp_path), "--json", *arguments)
+    assert (list(json.loads(text)), code) == (["error"], 2)
+
+
+def test_what_is_not_committed_is_counted(mess: Path) -> None:
+    messes.write_files(
+        mess, {"skills/good/SKILL.md": b"x", "skills/more/SKILL.md": b"x", "ignored.log": b"x"}
+    )
+    (mess / "skills/tab/SKILL.md").unlink()
+    assert json.loads(check(str(mess), "--json")[0])["differing"] == 3
+    assert "note: 3 files differ from what is committed, which add_harness takes" in check(str(mess))[0]
+    assert json.loads(check(str(mess), "--json", "--ref", "HEAD")[0])["differing"] == 0

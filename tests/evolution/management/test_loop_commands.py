@@ -8,10 +8,12 @@ from django.core.management import CommandError, call_command
 
 from evolution.actions.harnesses import ensure_starter
 from evolution.demonstration import load_cases
+from evolution.errors import LoopError
+from evolution.loop.evaluation import newest_version
 from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, Harness, Proposal
 from tests.evolution.intake import make_cluster, make_failure
-from tests.evolution.measured import DEV
+from tests.evolution.measured import DEV, make_harness
 
 pytestmark = pytest.mark.django_db
 
@@ -85,3 +87,31 @@ def test_import_dataset_makes_one_version_of_the_same_cases(
     figures = [run(capsys, "import_dataset", str(path)) for _ in range(2)]
     assert figures == [{"dataset": "mine", "version": 1, "cases": 3}] * 2
     assert harness.datasets.get().versions.get().cases.count() == 3
+
+
+def say(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    call_command(*arguments)
+    return capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("harness")
+def test_commands_with_nothing_to_do_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing to diagnose" in say(capsys, "diagnose", "--all")
+    assert "nothing to draft" in say(capsys, "draft", "--all")
+    assert say(capsys, "cluster") == "0 open cases: 0 clusters, 0 unclustered\n"
+
+
+@pytest.mark.usefixtures("harness")
+def test_one_thing_is_said_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(json.dumps(asdict(load_cases()[0])), "utf-8")
+    assert say(capsys, "import_dataset", str(path)) == "mine v1: 1 case for live_commerce\n"
+
+
+def test_a_harness_without_a_dataset_is_told_so_without_a_hole() -> None:
+    harness = make_harness()
+    with pytest.raises(LoopError, match="has no dataset; import one first"):
+        newest_version(harness)
+    with pytest.raises(LoopError, match="has no dataset other; import one first"):
+        newest_version(harness, "other")

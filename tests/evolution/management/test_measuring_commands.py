@@ -4,6 +4,7 @@ from unittest import mock
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
 from evolution.actions.harnesses import ensure_starter
 from evolution.demonstration import load_cases
@@ -37,11 +38,22 @@ def starter() -> Harness:
 
 def test_evaluate_prints_one_object_and_measures_once(starter: Harness) -> None:
     first = json.loads(run_command("evaluate", "--json"))
-    assert (
-        json.loads(run_command("evaluate", "--harness", "live_commerce", "--ref", "release/1", "--json"))
-        == first
-    )
-    assert list(first) == ["evaluation", "status", "cases", "results", "errors", "accuracy", "effectiveness"]
+    assert json.loads(
+        run_command("evaluate", "--harness", "live_commerce", "--ref", "release/1", "--json")
+    ) == first | {"reused": True}
+    assert list(first) == [
+        "evaluation",
+        "status",
+        "reused",
+        "cases",
+        "results",
+        "errors",
+        "errors_by_kind",
+        "by_status",
+        "accuracy",
+        "effectiveness",
+    ]
+    assert first["errors_by_kind"] == {}
     evaluation = starter.evaluations.get()
     assert (first["evaluation"], first["status"], first["errors"]) == (evaluation.pk, "finished", 0)
     assert first["cases"] == first["results"] == evaluation.total
@@ -50,7 +62,9 @@ def test_evaluate_prints_one_object_and_measures_once(starter: Harness) -> None:
 
 @pytest.mark.usefixtures("starter")
 def test_evaluate_counts_repeats_and_speaks_to_people() -> None:
-    assert "errors; accuracy" in run_command("evaluate", "--repeats", "2", "--splits", "guard", "dev")
+    assert "0 errors; runs: ok: 40; accuracy" in run_command(
+        "evaluate", "--repeats", "2", "--splits", "guard", "dev"
+    )
     evaluation = Evaluation.objects.get()
     assert evaluation.results.count() == 2 * evaluation.results.filter(repeat=0).count()
 
@@ -128,7 +142,10 @@ def test_conversations_are_evaluated_with_the_rehearsal_user(starter: Harness) -
         (["--native"], {}),
     ],
 )
-def test_set_runner_stores_the_choice_in_full(arguments: list[str], runner: dict[str, object]) -> None:
+def test_set_runner_stores_the_choice_in_full(
+    arguments: list[str], runner: dict[str, object], settings: Settings
+) -> None:
+    settings.TOOL_SECRETS = {"AGENT": {"value": "s3cret-value", "hosts": ["agent.example"]}}
     harness = make_harness()
     run_command("set_runner", "shop", *arguments)
     harness.refresh_from_db()
@@ -143,6 +160,7 @@ def test_set_runner_stores_the_choice_in_full(arguments: list[str], runner: dict
         (["--memory-mb", "512", "--http", "https://agent.example/"], "memory_mb"),
         (["--seconds", "5", "--native"], "no further options"),
         (["--header", "Authorization", "--http", "https://agent.example/"], "is no header"),
+        (["--header", "A: ${secret:NONE}", "--http", "https://agent.example/"], "no secret NONE"),
         ([], "required"),
     ],
 )
@@ -151,6 +169,15 @@ def test_set_runner_refuses_what_cannot_work(arguments: list[str], message: str)
     with pytest.raises(CommandError, match=message):
         run_command("set_runner", "shop", *arguments)
     assert Harness.objects.get(name="shop").runner == {}
+
+
+@pytest.mark.parametrize(("command", "warnings"), [("sh", 0), ("no-such-program", 1), ("./agent.py", 1)])
+def test_set_runner_warns_of_a_command_that_is_nowhere(
+    command: str, warnings: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_harness()
+    call_command("set_runner", "shop", "--command", command)
+    assert capsys.readouterr().err.count("warning: ") == warnings
 
 
 def test_evaluate_exits_with_4_when_there_are_errors() -> None:

@@ -1,6 +1,7 @@
 """`sync_harness` against a real repository elsewhere."""
 
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,59 @@ def test_main_with_work_of_its_own_is_not_moved(harness: Harness, elsewhere: Har
     elsewhere.commit("main", {"a": b"1"}, parent="main", author=author_of(DEV), message="theirs")
     with pytest.raises(CommandError, match="does not have"):
         sync(harness.name, "--advance")
-    with pytest.raises(CommandError, match="moved on"):
+    with pytest.raises(CommandError, match="other work"):
         sync(harness.name, "--push")
     assert repository.resolve("main") == main
+    # The way out that both errors say.
+    assert sync(harness.name, "--push", "main:workbench") == "pushed main:workbench\n"
+    merged = elsewhere.merge("main", "main", ["workbench"], author=author_of(DEV), message="both")
+    assert "live: release/3" in sync(harness.name, "--advance")
+    assert repository.resolve("main") == merged
+    assert {"a", "b"} <= repository.files("main").keys()
+
+
+def test_both_errors_of_a_divergence_say_the_way_out(
+    harness: Harness, elsewhere: HarnessRepository, settings: Settings
+) -> None:
+    settings.HARNESS_REMOTES[harness.name]["branch"] = "main"
+    repository = open_repository(harness)
+    main = repository.commit("main", {"b": b"1"}, parent="main", author=author_of(DEV), message="ours")
+    harness.releases.create(number=2, kind="promotion", commit=main, tag="release/2", actor="x")
+    repository.tag("release/2", main, "ours", author_of(DEV))
+    elsewhere.commit("main", {"a": b"1"}, parent="main", author=author_of(DEV), message="theirs")
+    for arguments in (["--advance"], ["--push"]):
+        with pytest.raises(CommandError, match=f"sync_harness {harness.name} --push main:workbench"):
+            sync(harness.name, *arguments)
+
+
+def test_a_branch_that_the_remote_lacks_is_said_with_those_that_it_has(
+    harness: Harness, elsewhere: HarnessRepository, settings: Settings
+) -> None:
+    settings.HARNESS_REMOTES[harness.name]["branch"] = "live"
+    with pytest.raises(CommandError, match=r"no branch 'live'.* main.*HARNESS_REMOTES"):
+        sync(harness.name, "--advance")
+
+
+def test_what_was_done_as_one_object(harness: Harness, elsewhere: HarnessRepository) -> None:
+    new = elsewhere.commit("main", {"a": b"1"}, parent="main", author=author_of(DEV), message="theirs")
+    assert json.loads(sync(harness.name, "--advance", "--push", "--json")) == {
+        "harness": harness.name,
+        "fetched": {"main": new},
+        "skipped": {},
+        "live": {"tag": "release/2", "commit": new},
+        "pushed": ["main", "release/1", "release/2"],
+    }
+
+
+def test_an_error_is_in_the_object_beside_what_was_done(
+    harness: Harness, elsewhere: HarnessRepository
+) -> None:
+    out = io.StringIO()
+    with pytest.raises(SystemExit) as left:
+        call_command("sync_harness", harness.name, "--fetch", "--push", "nothing", "--json", stdout=out)
+    done = json.loads(out.getvalue())
+    assert (left.value.code, list(done["fetched"])) == (1, ["main"])
+    assert "nothing" in done["error"]
 
 
 def test_a_push_takes_main_and_the_releases(harness: Harness, elsewhere: HarnessRepository) -> None:
@@ -111,6 +162,8 @@ def test_a_command_without_a_deed_or_a_harness_is_refused() -> None:
         ({"url": "https://example.org/x", "token": "hunter2"}, "write"),
         ({"url": "https://example.org/x", "name": "--x"}, "not a usable"),
         ({"url": "https://example.org/x", "seconds": 0}, "write"),
+        ({"url": "https://example.org/x", "branch": 1}, "write"),
+        ({"url": "https://example.org/x", "branch": "a:b"}, "not a usable"),
     ],
 )
 def test_a_remote_that_cannot_be_used_is_said_without_its_secret(
@@ -120,3 +173,12 @@ def test_a_remote_that_cannot_be_used_is_said_without_its_secret(
     with pytest.raises(CommandError, match=reason) as caught:
         sync(harness.name, "--fetch")
     assert "hunter2" not in str(caught.value)
+
+
+def test_packing_needs_no_remote(harness: Harness) -> None:
+    repository = open_repository(harness)
+    files = repository.files("main")
+    assert sync(harness.name, "--pack") == "packed\n"
+    assert list(repository.path.glob("objects/pack/*.pack"))
+    assert repository.files("main") == files
+    assert Event.objects.filter(verb="harness.packed").count() == 1

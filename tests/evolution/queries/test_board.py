@@ -3,13 +3,16 @@ import pytest
 from evolution.actions.cases import take_failures
 from evolution.loop import promotion, steps
 from evolution.loop.authors import author_of
+from evolution.loop.evaluation import finish_evaluation
 from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, FailureCase, Harness, Proposal, Step
 from evolution.queries import board
+from evolution.queries.releases import live_evaluation
 from evolution.states import ProposalState
 from tests.evolution.measured import (
     ANNA,
     DEV,
+    knows,
     make_evaluation,
     make_harness,
     make_measured_step,
@@ -51,6 +54,28 @@ def test_version_with_too_many_errors_has_no_score() -> None:
         (50, 75),
         (None, None),
     ]
+
+
+def test_series_and_tiles_take_the_newest_evaluation_with_scores() -> None:
+    harness = make_harness()
+    failed, right, again = (make_evaluation(harness, repeats=n) for n in (1, 2, 3))
+    run(failed, answer=outage())
+    for evaluation in (failed, right, again):
+        run(evaluation, answer=outage() if evaluation != right else knows)
+        finish_evaluation(evaluation)
+    assert [(point.evaluation_id, point.accuracy) for point in board.series(harness)] == [(right.pk, 50)]
+    assert live_evaluation(harness) == right
+
+
+def test_a_version_with_scores_comes_before_an_earlier_one_without() -> None:
+    harness = make_harness()
+    make_version(harness)
+    proposal = make_proposal(harness, teach(1, 2, 3))
+    for commit, answer in (("main", outage()), (proposal.head_commit, knows)):
+        evaluation = make_evaluation(harness, commit)
+        run(evaluation, answer=answer)
+        finish_evaluation(evaluation)
+    assert [(point.commit, point.accuracy) for point in board.series(harness)] == [(proposal.head_commit, 75)]
 
 
 def test_main_that_no_release_names_waits_for_an_operator() -> None:

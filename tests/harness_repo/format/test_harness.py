@@ -1,11 +1,14 @@
 import dataclasses
 import re
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness_repo.format import harness as harness_module
 from harness_repo.format.harness import Harness, Limits, is_harness_path, read_harness
+from harness_repo.format.prompts import parse_template
 from tests.harness_repo.build import CONFIG, FILES, HOOK, SKILL, TOOL
 
 LIMITS = re.compile(rb"limits: .*")
@@ -58,6 +61,11 @@ def test_no_harness_goes_beyond_what_a_task_may_take(limit: str) -> None:
     assert getattr(harness.limits, name) == getattr(Limits(), name)
 
 
+def test_limits_that_count_are_whole_numbers_however_they_are_written() -> None:
+    limits = read(config=LIMITS.sub(b"limits: {turns: 3.0, tokens: 1e3, seconds: 2.5}", CONFIG)).limits
+    assert (repr(limits.turns), repr(limits.tokens), limits.seconds) == ("3", "1000", 2.5)
+
+
 def test_a_template_nested_without_end_is_a_problem() -> None:
     harness = read(**{"prompts/request.md": b"{{ " + b"(" * 3000 + b"1" + b")" * 3000 + b" }}"})
     assert codes(harness) == [("prompts/request.md", "template_syntax", 0)]
@@ -96,6 +104,29 @@ def test_of_two_skills_of_one_name_the_first_stays() -> None:
     harness = read(**{"skills/zz/SKILL.md": SKILL})
     assert harness.skills["item-qa"].path == "skills/item-qa/SKILL.md"
     assert ("skills/zz/SKILL.md", "duplicate_name", 2) in codes(harness)
+
+
+@pytest.mark.parametrize(
+    ("front", "line"),
+    [
+        ("metadata:\n  name: other\nname: item-qa\ndescription: D", 4),
+        ("description: D\nname : item-qa", 3),
+        (" name: item-qa\n description: D", 2),
+        ("{description: D,\n name: item-qa}", 3),
+    ],
+)
+def test_a_name_that_is_taken_is_told_at_the_line_of_the_skill_s_own(front: str, line: int) -> None:
+    harness = read(**{"skills/zz/SKILL.md": f"---\n{front}\n---\nname: no\n".encode()})
+    assert ("skills/zz/SKILL.md", "duplicate_name", line) in codes(harness)
+
+
+def test_a_section_that_is_listed_often_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = Mock(wraps=parse_template)
+    monkeypatch.setattr(harness_module, "parse_template", parsed)
+    harness = read(
+        config=CONFIG.replace(b"prompt:\n", b"prompt:\n" + b"  - {name: a, file: prompts/role.md}\n" * 9)
+    )
+    assert (len(harness.prompt), parsed.call_count) == (11, 2)
 
 
 def test_a_broken_skill_leaves_the_rest_of_the_harness() -> None:

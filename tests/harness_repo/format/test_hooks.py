@@ -1,3 +1,4 @@
+import itertools
 import json
 from typing import Any
 
@@ -5,7 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness_repo.format.hooks import Hook, parse_hook
+from harness_repo.format import hooks
+from harness_repo.format.cel_names import EVENT_VARIABLES, VARIABLES
+from harness_repo.format.hooks import Hook, known_check, parse_hook
+from harness_repo.format.json_schema import load_schema
+from harness_repo.runtime.hooks import EMPTY_PAYLOAD
 
 PATH = "hooks/a.yaml"
 HEAD = "name: a\nevent: reply\n"
@@ -116,3 +121,62 @@ def test_no_hook_file_stops_the_reading(when: Any, check: Any, event: str) -> No
     hook, problems = parse_hook(PATH, text.encode())
     assert (hook is None) == any(problem.is_error for problem in problems)
     assert all(0 <= problem.line <= text.count("\n") + 1 for problem in problems)
+
+
+@pytest.mark.parametrize("rule", load_schema("hook")["$defs"]["named_check"]["allOf"])
+def test_what_a_check_knows_is_what_the_schema_says(rule: dict[str, Any]) -> None:
+    kind = rule["if"]["properties"]["kind"]["const"]
+    everything = {**dict.fromkeys(itertools.chain(*hooks._SETTINGS.values(), ["more"])), "kind": kind}
+    assert set(known_check(everything)) == set(rule["then"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("event", "source", "code", "said"),
+    [
+        ("reply", "foo == 1", "cel_variable", "there is no 'foo', column 1"),
+        ("reply", "has(foo.bar)", "cel_variable", "there is no 'foo', column 5"),
+        ("reply", "tool_calls.all(c, c.name == d)", "cel_variable", "there is no 'd', column 29"),
+        ("reply", "[1].reduce(sum, x, x, sum + x) == 1", "cel_variable", "there is no 'x', column 20"),
+        ("reply", "tool.name == 'x'", "cel_variable", "there is no 'tool' at reply, column 1"),
+        ("input", "reply == ''", "cel_variable", "there is no 'reply' at input, column 1"),
+        ("tool_call", "result == 1", "cel_variable", "there is no 'result' at tool_call, column 1"),
+        ("reply", "lower(reply) == ''", "cel_function", "there is no function 'lower', column 1"),
+        ("reply", "reply.lower() == ''", "cel_function", "there is no function 'lower', column 7"),
+    ],
+)
+@pytest.mark.parametrize("where", ["when: {0}\ncheck: {{kind: valid_json}}", "check: {{cel: {0}}}"])
+def test_a_name_that_is_never_there_is_an_error(
+    event: str, source: str, code: str, said: str, where: str
+) -> None:
+    text = f"name: a\nevent: {event}\n{where.format(json.dumps(source))}\n{TAIL}"
+    hook, problems = parse_hook(PATH, text.encode())
+    assert (hook, [(one.line, one.code, one.message) for one in problems]) == (None, [(3, code, said)])
+    assert code != "cel_variable" or "there are: danmaku, prompt, re" in problems[0].hint
+
+
+@pytest.mark.parametrize("event", EVENT_VARIABLES)
+def test_what_an_event_has_and_what_a_macro_names_is_known(event: str) -> None:
+    every = " || ".join(f"type({name}) == int" for name in sorted(EVENT_VARIABLES[event]))
+    source = (
+        f"{every} || skills_loaded.exists(x, danmaku.all(y, x == y)) || has(request.a) || size(prompt) > 1"
+    )
+    text = f"name: a\nevent: {event}\ncheck: {{cel: {json.dumps(source)}}}\n{TAIL}"
+    assert parse_hook(PATH, text.encode())[1] == []
+
+
+def test_the_names_of_all_events_are_those_that_are_set() -> None:
+    assert frozenset(EMPTY_PAYLOAD) == VARIABLES
+
+
+def test_all_that_is_wrong_in_a_hook_is_told_at_once() -> None:
+    text = """name: "?"
+event: nowhere
+when: foo > 1
+check: {kind: forbid, patterns: [a, "("]}
+on_fail:
+  action: explode
+  substitute: [{pattern: "[", replacement: x}, 3]
+"""
+    found = {(problem.line, problem.code) for problem in parse_hook(PATH, text.encode())[1]}
+    schema = {(1, "schema"), (2, "schema"), (6, "schema"), (7, "schema")}
+    assert found == schema | {(3, "cel_variable"), (4, "regex_syntax"), (7, "regex_syntax")}

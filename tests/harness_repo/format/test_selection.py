@@ -1,4 +1,5 @@
 import json
+import time
 from contextlib import suppress
 
 import jmespath
@@ -65,3 +66,13 @@ def test_a_file_is_checked_without_data_or_arguments() -> None:
     assert json.dumps(select("a", {"a": 1}, {})) == "1"
     with pytest.raises(SelectionError):
         check_selection("context.products[?")
+
+
+@pytest.mark.parametrize(
+    "source", ["'a\\" * 20_000, "'\\'" * 20_000, "`a\\" * 20_000, '"\\' * 20_000, "{a" * 20_000]
+)
+def test_an_expression_that_is_never_closed_is_refused_at_once(source: str) -> None:
+    began = time.process_time()
+    with pytest.raises(SelectionError):
+        check_selection(source)
+    assert time.process_time() - began < 2

@@ -1,6 +1,8 @@
 import pytest
 
+from harness_repo.format import skillpaths
 from harness_repo.format.harness import Harness, is_harness_path, read_harness, skill_folders_of
+from harness_repo.format.skillpaths import find_listed_skills
 from tests.harness_repo.build import CONFIG, FILES
 from tests.harness_repo.messes import skill
 
@@ -121,3 +123,37 @@ def test_five_hundred_skills_are_read() -> None:
     harness = read(files)
     assert len(harness.skills) == 501
     assert codes(harness) == []
+
+
+@pytest.mark.parametrize(("encoding", "is_read"), [("utf-8", True), ("utf-8-sig", True), ("utf-16", True)])
+def test_a_file_of_almost_the_name_is_a_skill_by_its_front_matter(encoding: str, *, is_read: bool) -> None:
+    files = {
+        "skills/x/skill.md": skill("x").decode().encode(encoding),
+        "skills/y/skill.md": "# About skills\n".encode(encoding),
+    }
+    harness = read(files)
+    assert ("x" in harness.skills) is is_read
+    assert ("skills/y/skill.md", "skill_file_missing", 0) in codes(harness)
+    assert not any(
+        path == "skills/y/skill.md" and code != "skill_file_missing" for path, code, _ in codes(harness)
+    )
+
+
+def test_a_skill_is_looked_for_around_itself_however_many_folders_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(skillpaths, "is_below", lambda path, *_: asked.append(path))
+    paths = [f"docs/f{number}/SKILL.md" for number in range(50)]
+    found = find_listed_skills(dict.fromkeys([*paths, "docs/x"], b""), [f"s{number}" for number in range(50)])
+    assert [problem.code for problem in found.problems] == ["skill_outside"] * 50
+    assert asked == []
+
+
+def test_a_folder_without_a_skill_is_told_in_each_listed_folder_around_it() -> None:
+    found = find_listed_skills({"a/b/c/x": b"", "a/b/y/z": b"", "a/q": b""}, ["a", "a/b", "no"])
+    assert [(problem.path, problem.message.split()[-1]) for problem in found.problems] == [
+        ("a/b/c/x", "a/b/c"),
+        ("a/b/c/x", "a/b"),
+        ("a/b/y/z", "a/b/y"),
+    ]

@@ -209,3 +209,81 @@ def test_no_bytes_make_the_reader_raise(data: bytes) -> None:
     for prefix in (b"", b"---\nname: item-qa\ndescription: D\n"):
         _, problems = parse_skill(PATH, prefix + data)
         assert all(problem.code for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("front", "description"),
+    [
+        ("description: >-\n  long: a: b\n  and more\nbroken: x: y", "long: a: b and more"),
+        ("description: |\n  line: one: two\n\tline two", "line: one: two line two"),
+        ("description: >\n  one\n\n  two: b: c\n\tx", "one two: b: c x"),
+        (
+            "description: Use: this: x\n  and: more text\n  to the end",
+            "Use: this: x and: more text to the end",
+        ),
+        ("description: Use: this: x\nand what stands below it", "Use: this: x and what stands below it"),
+        ("description:\n  Use this: when: x\n  # a remark\n  and y", "Use this: when: x and y"),
+        ('description: "in quotes\n  on two lines"\nbroken: x: y', "in quotes on two lines"),
+        ("description: 'it's: broken'", "it's: broken"),
+        ("description: [x](y) a link", "[x](y) a link"),
+    ],
+)
+def test_a_description_keeps_its_text_where_the_front_matter_is_no_yaml(front: str, description: str) -> None:
+    skill, problems = read(f"---\nname: item-qa\n{front}\nlicense: MIT\n---\nBody")
+    assert skill is not None
+    assert (skill.name, skill.description, skill.license) == ("item-qa", description, "MIT")
+    assert "yaml_syntax" in [code for code, _ in problems]
+
+
+@pytest.mark.parametrize(
+    "tools", [" [Read, 'Bash(git add:*)']", "\n  - Read\n  - Bash(git add:*)", "\n- Read\n- Bash(git add:*)"]
+)
+def test_a_list_of_tools_is_read_beside_what_is_no_yaml(tools: str) -> None:
+    skill, problems = read(f"---\nname: item-qa\ndescription: Use: this: x\nallowed-tools:{tools}\n---\nBody")
+    assert skill is not None
+    assert skill.allowed_tools == ("Read", "Bash(git add:*)")
+    assert problems == [("yaml_syntax", 3), ("allowed_tools", 4)]
+
+
+def test_metadata_beside_what_is_no_yaml_keeps_its_names_and_lines() -> None:
+    front = "description: Use: this: x\nmetadata:\n  kind: strategy\n  note: a: b\n   and c\n  size: 3"
+    skill, problems = read(f"---\nname: item-qa\n{front}\n---\nBody")
+    assert skill is not None
+    assert skill.metadata == {"kind": "strategy", "note": "a: b and c"}
+    assert problems == [("yaml_syntax", 3), ("schema", 8)]
+
+
+@pytest.mark.parametrize("text", ["0x_", "+_", "0b", "1_", "!!float nan", "!!int x"])
+def test_what_only_looks_like_a_number_is_a_text(text: str) -> None:
+    skill, problems = read(f"---\nname: item-qa\ndescription: {text}\n---\nBody")
+    assert [code for code, _ in problems] == ([] if skill else ["schema"])
+    assert skill is None or skill.description == text.rpartition(" ")[2]
+
+
+def test_numbers_of_thousands_of_digits_are_texts() -> None:
+    skill, problems = read(
+        f"---\nname: item-qa\ndescription: {'1' * 1020}\nmetadata: {{a: 0x{'f' * 9999}}}\n---\nBody"
+    )
+    assert skill is not None
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("escape", "kept", "codes"),
+    [
+        (r"a\0b", "a\ufffdb", ["yaml_character"]),
+        (r"a\x00b", "a\ufffdb", ["yaml_character"]),
+        (r"\uD800 b", "\ufffd b", ["yaml_character"]),
+        (r"\uDE00\uD83D", "\ufffd\ufffd", ["yaml_character"]),
+        (r"\uD83D\uDE00", "😀", []),
+        (r"\u0041\\0", r"A\0", []),
+    ],
+)
+def test_escapes_of_what_no_text_can_have_are_told_and_replaced(
+    escape: str, kept: str, codes: list[str]
+) -> None:
+    front = f'description: "{escape}"\nmetadata: {{"k{escape}": "{escape}"}}'
+    skill, problems = read(f"---\nname: item-qa\n{front}\n---\nBody")
+    assert skill is not None
+    assert (skill.description, skill.metadata) == (kept, {f"k{kept}": kept})
+    assert problems == [(code, line) for line in (3, 4) for code in codes]

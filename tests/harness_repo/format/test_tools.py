@@ -1,5 +1,4 @@
 import json
-from importlib import resources
 from typing import Any
 
 import pytest
@@ -7,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.shared.tool_name_validation import validate_tool_name
 
+from harness_repo.format.json_schema import load_schema
 from harness_repo.format.problems import Problem
 from harness_repo.format.tool_sources import known_source
 from harness_repo.format.tools import Tool, parse_tool
@@ -52,6 +52,9 @@ def test_every_source_is_read(source: str) -> None:
 @pytest.mark.parametrize(
     ("source", "code"),
     [
+        ('{kind: mcp, url: "https://x/", tool: "a\\n"}', "schema"),
+        ('{kind: http, url: "https://x/", headers: {"A": "b\\n"}}', "schema"),
+        ('{kind: http, url: "https://x/", headers: {"A\\n": b}}', "schema"),
         ("{kind: shell}", "schema"),
         ("{kind: http}", "schema"),
         ("{kind: http, url: 'ftp://x'}", "schema"),
@@ -169,8 +172,38 @@ def test_no_tool_file_stops_the_reading(source: Any, parameters: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["fixture", "http", "mcp"])
 def test_what_a_kind_knows_is_what_the_schema_says(kind: str) -> None:
-    text = resources.files("harness_repo").joinpath("schemas/tool.schema.json").read_text("utf-8")
-    rules = json.loads(text)["properties"]["source"]["allOf"]
+    rules = load_schema("tool")["properties"]["source"]["allOf"]
     rule = next(one for one in rules if one["if"]["properties"]["kind"]["const"] == kind)
     everything = dict.fromkeys([*KEYS, "kind", "more"], kind)
     assert set(known_source(everything)) == set(rule["then"]["properties"])
+
+
+def test_all_that_is_wrong_in_a_tool_is_told_at_once() -> None:
+    text = """name: a name
+description: d
+parameters: {type: object, properties: {a: {type: thing}}}
+result_schema: {type: thing}
+source:
+  kind: http
+  method: TRACE
+  url: https://me:word@x/{b}
+  headers:
+    Host: c
+    A: ${ENV}
+  body: "${secret:A}"
+  select: "a[?b == {c}"
+"""
+    found = {(problem.line, problem.code) for problem in parse_tool(PATH, text.encode())[1]}
+    assert found == {
+        (1, "schema"),
+        (3, "tool_parameters"),
+        (4, "tool_result_schema"),
+        (7, "schema"),
+        (8, "tool_template"),
+        (8, "tool_url"),
+        (10, "tool_header"),
+        (11, "tool_secret"),
+        (12, "tool_secret"),
+        (13, "select_syntax"),
+        (13, "tool_template"),
+    }

@@ -3,15 +3,17 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_repo.format.yamlfile import parse_yaml, read_yaml
+from harness_repo.format.yamlfile import check_schema, parse_yaml, read_yaml
 
 LAUGHS = "a: &a [x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdef", "bcdefg", strict=True)
 )
 
+# No text of a harness has a NUL.
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=10),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
 
@@ -81,3 +83,26 @@ def test_a_tag_builds_no_object() -> None:
 def test_no_bytes_make_the_reader_raise(data: bytes) -> None:
     read, problems = read_yaml("x.yaml", data)
     assert read is not None or problems
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "hint"),
+    [
+        ("skill", "name: a\ndescription: b\nauthor: c", "put it under metadata"),
+        ("skill", "name: a\ndescription: b\nallowed_tools: c", "meant is perhaps allowed-tools"),
+        ("harness", "format: 1\nname: a\nprompt: []\nskill-folders: [a]", "meant is perhaps skill_folders"),
+        ("harness", "format: 1\nname: a\nprompt: []\nlimits: {turn: 1}", "meant is perhaps turns"),
+        (
+            "harness",
+            "format: 1\nname: a\nprompt: []\nlimits: {zzz: 1}",
+            "known here: turns, tool_calls, hook_retries, seconds, tokens",
+        ),
+    ],
+)
+def test_a_key_that_nobody_knows_comes_with_one_that_may_be_meant(schema: str, text: str, hint: str) -> None:
+    read, _ = parse_yaml("a", text)
+    assert read is not None
+    problems, _ = check_schema("a", read, schema)
+    assert [(problem.code, problem.hint) for problem in problems if problem.code != "schema"] == [
+        ("unknown_key", hint)
+    ]

@@ -76,3 +76,25 @@ def test_whatever_is_let_through_is_no_option_and_no_helper(address: str) -> Non
     assert not found.text.startswith("-")
     assert "::" not in found.text.split("/")[0]
     assert found.protocol in PROTOCOLS
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://u:S3CR/ET@h/x", "https://u:p@S3CRET@h/x", "https://h/x?private_token=S3CRET", "https://h/x#S3CRET",
+        "S3CRET:x@h:p q", "https://S3CRET@h/x", "ftp://u:S3/CRET@h/x", "S3CRET://h/x", "ftp://S3CRET/x", "ext::S3CRET",
+        "https://S3CRET:x@y/", "https://h:S3CRET/x", "ssh://S3CRET@-h/x", "S3CRET@-h:x", "-S3CRET", "https://[S3CRET/x",
+        "file://S3CRET@h/x",
+    ],
+)  # fmt: skip
+def test_no_message_repeats_a_secret(address: str) -> None:
+    for policy in (RemotePolicy(protocols=("https", "ssh")), RemotePolicy(protocols=("http",), token="t")):
+        with pytest.raises(BadRemote) as caught:
+            check_address(address, policy)
+        assert "CR" not in str(caught.value)
+        assert "ET" not in str(caught.value)
+
+
+def test_a_message_names_the_protocol_and_the_host() -> None:
+    with pytest.raises(BadRemote, match=r"^https is not allowed for https://example\.org;"):
+        check_address("https://example.org/team/h.git", RemotePolicy())

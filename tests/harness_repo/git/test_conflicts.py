@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from harness_repo.git.conflicts import ConflictHunk, FileConflict
@@ -104,3 +106,51 @@ def test_a_conflict_with_a_merged_file_shows_the_merge_as_ours(
     start, heads = sides(repo, author, BASE, *({"f.md": version} for version in versions))
     (found,) = repo.check_merge(start, heads).conflicts
     assert found.hunks == (ConflictHunk(9, base="9\n", ours="nine\n", theirs="neun\n"),)
+
+
+def test_a_lone_carriage_return_ends_no_line(repo: HarnessRepository, author: Author) -> None:
+    text = b"a\rb\nc\rd\nx\n"
+    ours, theirs = text.replace(b"x", b"q\r<<<<<<< a"), text.replace(b"x", b"w\r=======\r>>>>>>> b")
+    start, heads = sides(repo, author, {"f.txt": text}, {"f.txt": ours}, {"f.txt": theirs})
+    (found,) = repo.check_merge(start, heads).conflicts
+    assert found.hunks == (
+        ConflictHunk(3, base="x\n", ours="q\r<<<<<<< a\n", theirs="w\r=======\r>>>>>>> b\n"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs"), [("x", "y", "z"), ("x\n", "x", "y\n"), ("x", "x\n", "x\nz")]
+)
+def test_the_end_of_the_last_line_is_a_part_of_it(
+    repo: HarnessRepository, author: Author, base: str, ours: str, theirs: str
+) -> None:
+    start, heads = sides(repo, author, *({"f.txt": text.encode()} for text in (base, ours, theirs)))
+    (found,) = repo.check_merge(start, heads).conflicts
+    (hunk,) = found.hunks
+    assert [text + found.path for text in (hunk.base, hunk.ours, hunk.theirs)] != [found.path] * 3
+    assert (base + ours + theirs).startswith(hunk.base)
+
+
+@pytest.mark.parametrize(
+    ("versions", "kind"),
+    [
+        ((("100644", "a"), ("120000", "b"), ("100644", "c")), "distinct modes"),
+        ((("160000", "1"), ("160000", "2"), ("160000", "3")), "submodule"),
+        ((("120000", "a"), ("120000", "b"), ("120000", "c")), "symbolic link"),
+    ],
+)
+def test_a_path_in_conflict_is_named_once(
+    repo: HarnessRepository, tmp_path: Path, versions: tuple[tuple[str, str], ...], kind: str
+) -> None:
+    heads: list[str] = []
+    for number, (mode, text) in enumerate(versions):
+        env = {"GIT_INDEX_FILE": str(tmp_path / f"index-{number}")}
+        (tmp_path / "blob").write_text(f"{text}\n")
+        blob = run_git(repo.path, "hash-object", "-w", str(tmp_path / "blob")).decode().strip()
+        sha = text * 40 if mode == "160000" else blob
+        run_git(repo.path, "update-index", "--add", "--cacheinfo", f"{mode},{sha},p", env=env)
+        tree = run_git(repo.path, "write-tree", env=env).decode().strip()
+        parents = [part for parent in heads[:1] for part in ("-p", parent)]
+        heads.append(run_git(repo.path, "commit-tree", "-m", text, *parents, tree).decode().strip())
+    found = repo.check_merge(heads[1], heads[2:]).conflicts
+    assert [(conflict.path, conflict.kind) for conflict in found] == [("p", kind)]

@@ -54,3 +54,48 @@ def test_an_empty_diff_has_no_files() -> None:
 def test_a_broken_diff_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="not a unified diff"):
         parse_diff("--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n only one line\n")
+
+
+ODD_PATHS = [
+    "Plan b/c.md", "a b/a b/b/c.md", 'the "best".md', '"', "sp ace.md", " lead.md", "trail .md", "b/a/x.md",
+    "é/中 b/x.md", "dev/null b/x", 'a "b/c".md', "x b/x", "t\u2028u.md", "\x85.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        (b"x\n", b"y\n", "modified"), (None, b"y\n", "added"), (b"x\n", None, "removed"), (None, b"", "added"),
+        (b"", None, "removed"), (b"\0x", b"\0y", "modified"), (None, b"\0y", "added"),
+        (b"-- a\n++ b\n", b"-- b\ndiff --git a/x b/x\n@@ -1 +1 @@\n", "modified"), (b"x", b"x\n", "modified"),
+        (b"a\rb\x0cc\n", b"a\rb\x85c\n", "modified"),
+    ],
+)  # fmt: skip
+def test_every_path_and_every_change_is_told(
+    repo: HarnessRepository, before: bytes | None, after: bytes | None, status: str
+) -> None:
+    author = Author("a", "a@example.org")
+    texts = [
+        {"z": data[:1], **dict.fromkeys(ODD_PATHS, text)} for data, text in ((b"z", before), (b"y", after))
+    ]
+    first = repo.commit("b", texts[0], parent="main", author=author, message="m")
+    second = repo.commit("b", texts[1], parent=first, author=author, message="m")
+    found = parse_diff(repo.diff(first, second))
+    assert {(file.path, file.status) for file in found} == {
+        *((path, status) for path in ODD_PATHS),
+        ("z", "modified"),
+    }
+    is_binary = b"\0" in (before or b"") + (after or b"")
+    odd = [file for file in found if file.path != "z"]
+    assert all(file.is_binary == is_binary for file in odd)
+    for line in (line for file in odd for hunk in file.hunks for line in hunk.lines):
+        text, number = (before, line.old) if line.kind == "-" else (after, line.new)
+        assert (text or b"").decode("utf-8", "replace").split("\n")[(number or 0) - 1] == line.text
+
+
+def test_a_renamed_file_with_an_odd_name_is_told(repo: HarnessRepository, author: Author) -> None:
+    old, new = 'Plan b/the "old" b/x.md', "Plan b/new b/y.md"
+    first = repo.commit("b", {old: b"1\n2\n3\n"}, parent="main", author=author, message="m")
+    second = repo.commit("b", {old: None, new: b"1\n2\n3\n"}, parent=first, author=author, message="m")
+    (found,) = parse_diff(repo.diff(first, second))
+    assert (found.path, found.status, found.old_path) == (new, "renamed", old)

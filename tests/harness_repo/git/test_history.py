@@ -1,3 +1,6 @@
+import hashlib
+import zlib
+
 import pytest
 
 from harness_repo.git.errors import BadPath, MergeConflict, MissingRef, NothingToCommit, StaleBase
@@ -117,3 +120,62 @@ def test_a_revert_of_what_is_gone_or_on_a_moved_branch_is_refused(
     with pytest.raises(NothingToCommit):
         repo.revert("c", wrong, expected_head=clean, author=author)
     assert repo.resolve("b") == head
+
+
+ODD_AUTHORS = {
+    b"A <a@b> 1700000000 +9999": ("A", 2023),
+    b"A <a@b> 1700000000 -2500": ("A", 2023),
+    b"A <a@b> 999999999999 +0000": ("A", 1970),
+    b"A <a@b> 99999999999999999999999 +0000": ("A", 1970),
+    b"A\x1fB\x1e <a@b> 1700000000 +0000": ("A\x1fB\x1e", 2023),
+    b"A <a@b>": ("A", 1970),
+    b"A <a@b>1700000000 +0000": ("A", 2023),
+    b"A <a@b> 253402300799 +1400": ("A", 1970),
+    b"A <a@b> x y": ("A", 1970),
+    b"": ("", 1970),
+}
+
+
+@pytest.mark.parametrize("line", ODD_AUTHORS)
+def test_a_commit_of_an_odd_tool_is_read_and_taken_back(
+    repo: HarnessRepository, author: Author, line: bytes
+) -> None:
+    side = repo.commit("side", {"odd": b"quite something else\n"}, parent="main", author=author, message="m")
+    tree = run_git(repo.path, "rev-parse", f"{side}^{{tree}}")
+    head = repo.resolve("main").encode()
+    lines = [b"tree " + tree.strip(), b"parent " + head, b"author " + line, b"committer C <c@d> 1 +0000"]
+    data = b"\n".join(lines) + b"\n\nsub\x1eject\x1f\n"
+    sha = write_object(repo, "commit", data)
+    found = repo.log(sha, 1)[0]
+    assert (found.author, found.when.year, found.message) == (*ODD_AUTHORS[line], "sub\x1eject\x1f")
+    assert [change.commit for change in repo.history("odd", sha)] == [found]
+    run_git(repo.path, "update-ref", "refs/heads/b", sha)
+    assert repo.revert("b", sha, expected_head=sha, author=author)
+
+
+def write_object(repo: HarnessRepository, kind: str, data: bytes) -> str:
+    """As some other tool might, whatever git thinks of it."""
+    store = b"%s %d\0" % (kind.encode(), len(data)) + data
+    sha = hashlib.sha1(store, usedforsecurity=False).hexdigest()
+    path = repo.path / "objects" / sha[:2] / sha[2:]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(zlib.compress(store))
+    return sha
+
+
+def test_the_bytes_of_other_encodings_are_read_by_them(repo: HarnessRepository) -> None:
+    tree = run_git(repo.path, "rev-parse", "main^{tree}").strip()
+    head = b"tree %s\nauthor Zo\xeb <z@e> 1 +0000\ncommitter C <c@d> 1 +0000\n" % tree
+    sha = write_object(repo, "commit", head + b"encoding ISO-8859-1\n\ncaf\xe9\0\n")
+    found = repo.log(sha, 1)[0]
+    assert (found.author, found.message) == ("Zoë", "café\ufffd")
+
+
+def test_taking_back_the_only_commit_leaves_a_sound_repository(
+    repo: HarnessRepository, author: Author
+) -> None:
+    first = repo.resolve("main")
+    sha = repo.revert("main", first, expected_head=first, author=author)
+    assert repo.files(sha) == {}
+    assert run_git(repo.path, "fsck", "--strict") == b""
+    repo.commit("main", {"a": b"1"}, parent=sha, author=author, message="m")

@@ -73,18 +73,22 @@ def test_after_kill_9_at_random_points_the_next_write_works(repo: HarnessReposit
     assert run_git(repo.path, "fsck", "--strict", "--no-dangling") == b""
 
 
-@pytest.mark.parametrize("name", ["refs/heads/b.lock", "HEAD.lock", "packed-refs.lock", "packed-refs.new"])
+@pytest.mark.parametrize(
+    "name", ["refs/heads/b.lock", "HEAD.lock", "packed-refs.lock", "packed-refs.new", "gc.pid.lock"]
+)
 def test_a_lock_that_a_dead_writer_announced_is_taken_away(repo: HarnessRepository, name: str) -> None:
     repo.commit("b", {"f": b"0"}, parent="main", author=AUTHOR, message="m")
     run_git(repo.path, "pack-refs", "--all")
     (repo.path / name).parent.mkdir(parents=True, exist_ok=True)
     (repo.path / name).touch()
-    (repo.path / LOCK_NAME).write_text("refs/heads/b")
+    (repo.path / LOCK_NAME).write_text("refs/heads/b\ngc.pid")
     repo.delete_branch("b")
     assert list(repo.branches()) == ["main"]
+    assert not (repo.path / name).exists()
     assert (repo.path / LOCK_NAME).read_text() == ""
 
 
+@pytest.mark.usefixtures("impatient_git")
 def test_an_old_lock_of_an_unknown_git_is_taken_away_and_a_young_one_is_not(repo: HarnessRepository) -> None:
     repo.commit("b", {"f": b"0"}, parent="main", author=AUTHOR, message="m")
     lock = repo.path / "refs/heads/b.lock"
@@ -155,3 +159,30 @@ def test_threads_share_a_repository(repo: HarnessRepository) -> None:
         assert list(pool.map(work, range(40))) == [b"%d" % number for number in range(40)]
     assert len(repo.branches()) == 41
     assert repo.files("main") == FILES
+
+
+def test_a_lock_that_a_living_git_took_meanwhile_is_left(
+    repo: HarnessRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = repo.path / "refs/heads/main.lock"
+    lock.write_text("of a dead one")
+    (repo.path / LOCK_NAME).write_text("refs/heads/main")
+
+    def take(_seconds: float) -> None:
+        lock.unlink()
+        lock.write_text("of a living one")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", take)
+        with writer_lock(repo.path):
+            assert lock.read_text() == "of a living one"
+
+
+def test_names_that_differ_by_case_are_found_among_many_packed_ones(repo: HarnessRepository) -> None:
+    head = repo.resolve("main")
+    with (repo.path / "packed-refs").open("w") as file:
+        file.writelines(f"{head} refs/heads/proposal/{number:06}-Ä\n" for number in range(30_000))
+    for name in ("Proposal/x", "proposal/000001-ä", "proposal/000001-A\u0308"):
+        with pytest.raises(BadRef):
+            repo.commit(name, {"a": b"1"}, parent="main", author=AUTHOR, message="m")
+    assert repo.commit("proposal/new", {"a": b"1"}, parent="main", author=AUTHOR, message="m")

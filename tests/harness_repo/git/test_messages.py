@@ -49,3 +49,7 @@ def test_a_value_never_makes_a_second_line(message: str, value: str) -> None:
 def test_a_key_that_git_would_not_read_is_refused(key: str) -> None:
     with pytest.raises(ValueError, match="key"):
         message_with_trailers("S", {key: 1})
+
+
+def test_a_trailer_ends_where_git_ends_it() -> None:
+    assert read_trailers("subject\n\nKey: one\u2028two\x85three\n") == [("Key", "one\u2028two\x85three")]

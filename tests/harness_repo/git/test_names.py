@@ -9,6 +9,7 @@ from harness_repo.git.errors import BadPath, BadRef, StaleBase
 from harness_repo.git.names import check_new_ref_name, check_path, check_ref_name
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import HarnessRepository
+from tests.harness_repo.build import run_git
 
 BAD_PATHS = [
     "", "-x", "/abs", "..", "a/../b", "./a", "a//b", "a/", ".git/config", "a/.GIT/hooks/x", "git~1/x",
@@ -85,3 +86,12 @@ def test_a_hostile_name_or_path_never_damages_a_repository(
         repo.commit(branch, {path: b"x"}, parent="main", author=author, message="m")
     assert "main" in repo.branches()
     assert not [name for name in repo.path.parent.iterdir() if name != repo.path]
+
+
+@pytest.mark.parametrize("sign", ["\x85", "\x9b", "\u2028", "\u2029", "\u202e", "\u2066"])
+def test_a_new_name_has_no_signs_that_nobody_sees(repo: HarnessRepository, author: Author, sign: str) -> None:
+    with pytest.raises(BadRef):
+        repo.commit(f"x{sign}y", {"a": b"1"}, parent="main", author=author, message="m")
+    # One that somebody else's git has made harms nobody.
+    run_git(repo.path, "update-ref", f"refs/heads/x{sign}y", "main")
+    assert set(repo.branches()) == {"main", f"x{sign}y"}

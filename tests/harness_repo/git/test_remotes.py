@@ -1,3 +1,4 @@
+import os
 import socket
 import subprocess
 import time
@@ -7,14 +8,22 @@ from pathlib import Path
 import pytest
 
 from harness_repo.git.addresses import RemotePolicy
-from harness_repo.git.errors import BadRemote, MissingRef, RemoteFailed, RepoBusy, RepoExists, StaleBase
+from harness_repo.git.errors import (
+    BadRemote,
+    MissingRef,
+    RemoteFailed,
+    RepoBusy,
+    RepoExists,
+    StaleBase,
+    TooLarge,
+)
 from harness_repo.git.locks import hold_lock
 from harness_repo.git.objects import Author
 from harness_repo.git.remotes import (
     Remote,
-    advance_to_remote,
     fetch_remote,
     import_repository,
+    list_taken,
     push_remote,
 )
 from harness_repo.git.repository import HarnessRepository
@@ -81,8 +90,23 @@ def test_an_import_keeps_the_history_and_is_sound(checkout: Path, tmp_path: Path
         "refs/heads/main",
         "refs/remotes/origin/feature/x",
         "refs/remotes/origin/trunk",
+        "refs/source-tags/v1",
+        "refs/source-tags/v2",
     ]
     assert run_git(made.path, "fsck", "--strict") == b""
+
+
+def test_what_came_with_an_import_is_found_by_its_name(
+    checkout: Path, tmp_path: Path, author: Author
+) -> None:
+    made = import_repository(checkout, tmp_path / "made.git")
+    wanted = git(checkout, "rev-parse", "v1")
+    assert made.resolve("origin/feature/x") == made.resolve("v1") == wanted
+    assert list_taken(made) == (["origin/feature/x", "origin/trunk"], ["v1", "v2"])
+    made.tag("v1", "main", "ours", author)
+    made.commit("origin/feature/x", {"a": b"1"}, parent="main", author=author, message="ours")
+    assert made.resolve("v1") == made.resolve("main") != wanted
+    assert made.resolve("origin/feature/x") == made.branches()["origin/feature/x"]
 
 
 @pytest.mark.parametrize("ref", ["feature/x", "v1", "commit", "short"])
@@ -128,7 +152,12 @@ def test_broken_trees_do_not_come_in(checkout: Path, tmp_path: Path) -> None:
     tree = subprocess.run(command, input=data, check=True, capture_output=True).stdout.decode().strip()
     git(checkout, "update-ref", "refs/heads/evil", git(checkout, "commit-tree", "-m", "evil", tree))
     with pytest.raises(RemoteFailed, match="hasDotdot"):
-        import_repository(checkout, tmp_path / "made.git")
+        import_repository(checkout, tmp_path / "made.git", ref="evil")
+    made = import_repository(checkout, tmp_path / "made.git")
+    assert b"evil" not in run_git(made.path, "for-each-ref")
+    result = fetch_remote(made, Remote("origin", str(checkout)))
+    assert list(result.branches) == ["feature/x", "trunk"]
+    assert "hasDotdot" in result.skipped["evil"]
 
 
 def test_hooks_and_settings_of_the_source_are_not_run(checkout: Path, tmp_path: Path) -> None:
@@ -159,21 +188,10 @@ def test_branches_that_are_refused_here_are_said(
 ) -> None:
     run_git(elsewhere.path, "update-ref", "refs/heads/-option", elsewhere.resolve("main"))
     result = fetch_remote(mine, remote(elsewhere))
-    assert (list(result.branches), result.skipped) == (["main"], ("-option",))
-
-
-def test_main_advances_to_the_remote_when_it_builds_on_ours(
-    mine: HarnessRepository, elsewhere: HarnessRepository, author: Author
-) -> None:
-    new = elsewhere.commit("main", {"a": b"1"}, parent="main", author=author, message="more")
-    fetch_remote(mine, remote(elsewhere))
-    assert advance_to_remote(mine, remote(elsewhere)) == new == mine.resolve("main")
-    assert advance_to_remote(mine, remote(elsewhere)) == new
-    mine.commit("main", {"ours": b"1"}, parent="main", author=author, message="ours")
-    elsewhere.commit("main", {"theirs": b"1"}, parent="main", author=author, message="theirs")
-    fetch_remote(mine, remote(elsewhere))
-    with pytest.raises(StaleBase):
-        advance_to_remote(mine, remote(elsewhere))
+    assert (list(result.branches), result.skipped) == (
+        ["main"],
+        {"-option": "not a name that can be taken here"},
+    )
 
 
 def test_a_push_never_writes_over_what_the_remote_has(
@@ -253,3 +271,117 @@ def test_what_a_killed_fetch_left_is_cleared(mine: HarnessRepository, elsewhere:
     (mine.path / "refs/fetching/dead/heads/y.lock").touch()
     fetch_remote(mine, remote(elsewhere))
     assert not (mine.path / "refs/fetching").exists()
+
+
+def test_a_branch_that_becomes_a_folder_of_branches_and_back_is_followed(
+    mine: HarnessRepository, elsewhere: HarnessRepository
+) -> None:
+    head = elsewhere.resolve("main")
+    for name in ("feature", "feature/x", "feature"):
+        run_git(elsewhere.path, "update-ref", f"refs/heads/{name}", head)
+        assert set(fetch_remote(mine, remote(elsewhere)).branches) == {"main", name}
+        assert mine.resolve(f"refs/remotes/team/{name}") == head
+        run_git(elsewhere.path, "update-ref", "-d", f"refs/heads/{name}")
+
+
+@pytest.mark.parametrize("sign", ["\u0085", "\u2028", "\u2029"])
+def test_a_branch_with_an_odd_line_end_in_its_name_is_left_out(
+    mine: HarnessRepository, elsewhere: HarnessRepository, tmp_path: Path, sign: str
+) -> None:
+    run_git(elsewhere.path, "update-ref", f"refs/heads/a{sign}b", "main")
+    result = fetch_remote(mine, remote(elsewhere))
+    assert (list(result.branches), list(result.skipped)) == (["main"], [f"a{sign}b"])
+    assert list(import_repository(elsewhere.path, tmp_path / "again.git").branches()) == ["main"]
+
+
+def test_a_branch_that_cannot_be_brought_does_not_stop_the_others(
+    mine: HarnessRepository, elsewhere: HarnessRepository, author: Author
+) -> None:
+    side = elsewhere.commit("side", {"b": b"1"}, parent="main", author=author, message="side")
+    fetch_remote(mine, remote(elsewhere))
+    broken = elsewhere.commit("broken", {"c": b"1"}, parent="main", author=author, message="broken")
+    tree = run_git(elsewhere.path, "rev-parse", f"{broken}^{{tree}}").decode().strip()
+    (elsewhere.path / "objects" / tree[:2] / tree[2:]).unlink()
+    with (elsewhere.path / "packed-refs").open("a") as file:
+        file.write(f"{side} refs/heads/{'x' * 253}\n")
+    (elsewhere.path / "refs/heads/dangling").write_text("1" * 40 + "\n")
+    result = fetch_remote(mine, remote(elsewhere))
+    assert result.branches == {"main": elsewhere.resolve("main"), "side": side}
+    assert {"broken", "x" * 253} <= set(result.skipped)
+
+
+def test_an_import_does_not_need_the_head_of_the_source(elsewhere: HarnessRepository, tmp_path: Path) -> None:
+    run_git(elsewhere.path, "symbolic-ref", "HEAD", "refs/heads/nothing")
+    made = import_repository(elsewhere.path, tmp_path / "made.git", ref="main")
+    assert made.resolve("main") == elsewhere.resolve("main")
+    with pytest.raises(MissingRef):
+        import_repository(elsewhere.path, tmp_path / "other.git")
+
+
+def test_an_import_of_a_shallow_clone_says_what_to_do(checkout: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{checkout}", str(tmp_path / "shallow"))
+    with pytest.raises(RemoteFailed, match="--unshallow"):
+        import_repository(tmp_path / "shallow", tmp_path / "made.git")
+
+
+def test_a_commit_that_only_a_tag_of_the_source_leads_to_is_there(
+    elsewhere: HarnessRepository, tmp_path: Path, author: Author
+) -> None:
+    side = elsewhere.commit("side", {"b": b"1"}, parent="main", author=author, message="side")
+    elsewhere.tag("v1", side, "One", author)
+    elsewhere.delete_branch("side")
+    made = import_repository(elsewhere.path, tmp_path / "made.git")
+    assert made.resolve("refs/source-tags/v1") == side == made.resolve(side[:10])
+    assert made.list_tags() == {}
+
+
+def test_a_source_of_another_user_is_read(elsewhere: HarnessRepository, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    for path in [elsewhere.path, *elsewhere.path.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    assert import_repository(elsewhere.path, tmp_path / "made.git").resolve("main")
+
+
+def test_a_tree_that_stands_for_billions_of_files_does_not_come_in(
+    elsewhere: HarnessRepository, tmp_path: Path
+) -> None:
+    tree = run_git(elsewhere.path, "rev-parse", "main^{tree}").decode().strip()
+    for _ in range(9):
+        entries = b"".join(b"40000 d%d\0" % number + bytes.fromhex(tree) for number in range(10))
+        command = ["git", "-C", str(elsewhere.path), "hash-object", "-w", "-t", "tree", "--stdin"]
+        tree = subprocess.run(command, input=entries, check=True, capture_output=True).stdout.decode().strip()
+    bomb = run_git(elsewhere.path, "commit-tree", "-m", "bomb", tree).decode().strip()
+    run_git(elsewhere.path, "update-ref", "refs/heads/bomb", bomb)
+    with pytest.raises(TooLarge, match="tree of"):
+        elsewhere.snapshot(bomb)
+    with pytest.raises(TooLarge):
+        import_repository(elsewhere.path, tmp_path / "made.git", ref="bomb")
+    assert not list(tmp_path.glob("*made.git*"))
+
+
+def test_no_program_that_a_target_on_this_machine_names_is_run(
+    mine: HarnessRepository, tmp_path: Path, author: Author
+) -> None:
+    marker, target = tmp_path / "ran", tmp_path / "work"
+    git(tmp_path, "clone", "-q", str(mine.path), str(target))
+    other = HarnessRepository.create(tmp_path / "other.git", FILES, author=author, message="Other")
+    (target / ".git/objects/info/alternates").write_text(f"{other.path}/objects\n")
+    for key, value in {
+        "core.alternateRefsCommand": f"touch '{marker}'; :",
+        "receive.denyCurrentBranch": "updateInstead",
+        "filter.x.smudge": f"touch '{marker}'; cat",
+        "uploadpack.packObjectsHook": f"touch '{marker}';",
+        "core.fsmonitor": f"touch '{marker}'; :",
+        "receive.autogc": "true",
+    }.items():
+        git(target, "config", key, value)
+    place = Remote("work", str(target))
+    edits = {".gitattributes": b"*.md filter=x\n", "a.md": b"1\n"}
+    mine.commit("side", edits, parent="main", author=author, message="side")
+    push_remote(mine, place, ["side"])
+    mine.commit("main", edits, parent="main", author=author, message="main")
+    with pytest.raises(RemoteFailed):
+        push_remote(mine, place, ["main"])
+    fetch_remote(mine, place)
+    assert not marker.exists()

@@ -200,6 +200,7 @@ def test_delete_branch_spares_main(repo: HarnessRepository, author: Author) -> N
     assert list(repo.branches()) == ["main"]
 
 
+@pytest.mark.usefixtures("impatient_git")
 def test_a_locked_branch_is_busy_and_stays_where_it_is(repo: HarnessRepository, author: Author) -> None:
     (repo.path / "refs/heads/b.lock").touch()
     with pytest.raises(RepoBusy):

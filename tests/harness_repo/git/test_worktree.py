@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,43 @@ def test_read_only_folders_are_removed_too_and_links_not_followed(tmp_path: Path
     remove_folder(tmp_path / "tree")
     assert [path.name for path in tmp_path.iterdir()] == ["outside"]
     assert (tmp_path / "outside").stat().st_mode & 0o777 == 0o755
+
+
+def test_folder_is_removed_however_deep_it_is(tmp_path: Path) -> None:
+    """Deeper than Python recurses and than a path may be long."""
+    top = tmp_path / "tree"
+    top.mkdir()
+    here = os.open(top, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("folder", dir_fd=here)
+        inner = os.open("folder", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    remove_folder(top)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
+    remove_folder(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        Snapshot({}, {"a": "OUT", "a/evil": "whatever"}),
+        Snapshot({}, {"a": "OUT", "a/b/evil": "x"}),
+        Snapshot({"a/evil": b"x"}, {"a": "OUT"}),
+        Snapshot({}, {"a": "OUT"}, {"a/evil": "0" * 40}),
+        Snapshot({"a": b"x"}, {"a": "OUT", "a/evil": "x"}, {"a/evil": "0" * 40}),
+        Snapshot({"a": b"x", "a/evil": b"x"}),
+    ],
+)
+def test_nothing_is_made_below_a_link_or_twice(folder: Path, snapshot: Snapshot) -> None:
+    outside = folder.parent / "outside"
+    outside.mkdir()
+    links = {path: str(outside) if target == "OUT" else target for path, target in snapshot.links.items()}
+    write_worktree(Snapshot(snapshot.files, links, snapshot.submodules), folder)
+    assert list(outside.iterdir()) == []
+    assert not (folder / "a").is_symlink()

@@ -6,11 +6,11 @@ import pytest
 
 from harness_repo.format.harness import Harness, Limits, read_harness
 from harness_repo.format.hooks import Hook, OnFail, Substitution
+from harness_repo.format.json_schema import load_schema
 from harness_repo.format.prompts import PromptSection
 from harness_repo.runtime.agent import run_agent
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest
 from harness_repo.runtime.context import build_variables
-from harness_repo.runtime.reading import load_schema
 from harness_repo.runtime.sandbox import ToolSandbox
 from harness_repo.runtime.trajectory import Trajectory
 from tests.harness_repo.build import FILES
@@ -303,7 +303,7 @@ async def test_a_template_that_loops_ends_the_run_and_is_named() -> None:
 
 
 async def test_a_template_that_grows_ends_the_run() -> None:
-    growing = "{% set a = 'x' * 10000000 %}" + "{% set a = a ~ a %}" * 12 + "{{ a|length }}"
+    growing = "{% set a = 'x' * 400000 %}" + "{% set a = a ~ a %}" * 17 + "{{ a|length }}"
     trajectory, _ = await run(
         replace(HARNESS, prompt=[replace(HARNESS.prompt[0], template=growing)]), say("x")
     )

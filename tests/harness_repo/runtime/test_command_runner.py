@@ -1,6 +1,7 @@
 """Real programs: each test writes an agent into the files of a version, and runs it."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -13,12 +14,10 @@ from typing import Any
 
 import pytest
 
-from harness_repo.format.json_schema import find_violation
+from harness_repo.format.json_schema import find_violation, load_schema
 from harness_repo.git.errors import MissingRef
-from harness_repo.git.worktree import remove_folder
-from harness_repo.runtime import command_runner
+from harness_repo.runtime import command_runner, run_folder
 from harness_repo.runtime.command_runner import CommandRunner, CommandSettings
-from harness_repo.runtime.reading import load_schema
 from harness_repo.runtime.runner import RunCase
 from harness_repo.runtime.trajectory import Trajectory
 from harness_repo.snapshot import Snapshot
@@ -129,6 +128,51 @@ async def test_environment_is_clean_but_for_what_is_named(monkeypatch: pytest.Mo
     assert seen["WANTED"] == "yes"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows a process's environment as a file")
+def test_nothing_of_the_worker_stands_where_a_parent_is_looked_up() -> None:
+    agent = (
+        "import json, os\n"
+        "parent = open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1]\n"
+        "try: seen = open(f'/proc/{os.getppid()}/environ').read()\n"
+        "except OSError: seen = 'closed'\n"
+        "print(json.dumps({'reply': json.dumps([seen, parent, os.getppid()])}))"
+    )
+    code = WORKER.replace("asyncio.run(", "print(asyncio.run(").replace(
+        'RunCase("k", {})))', 'RunCase("k", {}))).reply)'
+    )
+    worker = subprocess.run(
+        [sys.executable, "-c", code + DUMPABLE, agent],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DATABASE_PASSWORD": "hunter2"},
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
+    )
+    said, dumpable = worker.stdout.decode().split("\n")[:2]
+    seen, grandparent, parent = json.loads(said)
+    assert "hunter2" not in seen
+    # The worker stands behind the launcher, and the kernel shows its environment to nobody without CAP_SYS_PTRACE.
+    assert int(grandparent) != parent
+    assert dumpable == "0"
+
+
+async def test_values_of_credentials_that_are_passed_on_stand_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890/abc")
+    monkeypatch.setenv("REGION", "eu-west-1")
+    agent = (
+        "import json, os, sys\n"
+        "key = os.environ['OPENAI_API_KEY']\n"
+        "print('x' * 3990 + key, file=sys.stderr)\n"
+        "print(json.dumps({'reply': 'eu-west-1 ' + key, 'tool_calls': [{'name': 't', 'result': {key: [key]}}]}))"
+    )
+    got = await run(agent, environment=("OPENAI_API_KEY", "REGION"))
+    assert (got.status, got.reply) == ("ok", "eu-west-1 ***")
+    assert got.tool_calls[0].result == {"***": ["***"]}
+    assert "1234567" not in json.dumps(got.to_dict())
+    assert "67890" not in got.runner["stderr"]
+
+
 @pytest.mark.parametrize(
     ("agent", "error"),
     [
@@ -141,6 +185,7 @@ async def test_environment_is_clean_but_for_what_is_named(monkeypatch: pytest.Mo
         ("print('[' * 100000)", "nested too deeply"),
         ('print(\'{"reply": "a"} {"reply": "b"}\')', "Extra data"),
         ("import os; os.kill(os.getpid(), 11)", "ended by SIGSEGV"),
+        ("import os; os.kill(os.getpid(), 35)", "ended by signal 35"),
         ("import sys; print('no key', file=sys.stderr); sys.exit(3)", "exit code 3: no key"),
     ],
 )
@@ -202,7 +247,7 @@ async def test_what_a_finished_agent_leaves_running_is_killed() -> None:
     assert [pid for pid in map(int, got.runner["stderr"].split()) if is_running(pid)] == []
 
 
-async def test_daemon_that_holds_the_pipes_does_not_hold_the_run() -> None:
+async def test_daemon_that_holds_the_pipes_is_killed_and_does_not_hold_the_run() -> None:
     agent = (
         "import os, sys, time\n"
         "if os.fork() == 0:\n"
@@ -213,7 +258,30 @@ async def test_daemon_that_holds_the_pipes_does_not_hold_the_run() -> None:
     got = await run(agent)
     assert time.monotonic() - began < 5
     assert (got.status, got.reply) == ("ok", "r")
-    os.kill(int(got.runner["stderr"]), 9)
+    assert not is_running(int(got.runner["stderr"]))
+
+
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), file=sys.stderr, flush=True)
+        time.sleep(60)
+    os._exit(0)
+os.wait()
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to the launcher")
+@pytest.mark.parametrize(
+    ("end", "status"), [('print(\'{"reply": "r"}\')', "ok"), ("time.sleep(60)", "time_limit")]
+)
+async def test_daemon_that_nobody_is_the_parent_of_is_killed(end: str, status: str) -> None:
+    got = await run(DAEMON + end, seconds=2.0)
+    assert got.status == status
+    assert not is_running(int(got.runner["stderr"]))
 
 
 async def test_memory_is_limited() -> None:
@@ -272,6 +340,11 @@ async def test_cancelled_run_leaves_neither_process_nor_folder(scratch: Path, se
     assert count_zombies() == 0
 
 
+DUMPABLE = """
+import ctypes
+# PR_GET_DUMPABLE
+print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
+"""
 WORKER = """
 import asyncio, sys
 from harness_repo.runtime.command_runner import CommandRunner, CommandSettings
@@ -283,20 +356,36 @@ asyncio.run(CommandRunner(settings, lambda commit: Snapshot({})).run(RunCase("k"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has gone")
-def test_agent_ends_with_a_worker_that_is_killed(scratch: Path) -> None:
+def test_agent_ends_with_a_worker_that_is_killed(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = scratch / "pid"
     agent = (
-        f"import os, pathlib, time; pathlib.Path({str(note)!r}).write_text(str(os.getpid())); time.sleep(60)"
+        f"import os, pathlib, time; note = pathlib.Path({str(note)!r}); pid = os.fork()\n"
+        "if pid == 0: os.setsid(); time.sleep(60)\n"
+        "note.write_text(f'{os.getpid()} {pid}'); time.sleep(60)"
     )
     environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": os.pathsep.join(sys.path)}
     worker = subprocess.Popen([sys.executable, "-c", WORKER, agent], env=environment)
     wait_until(lambda: note.exists() and note.read_text() != "")
     worker.kill()
     worker.wait()
-    wait_until(lambda: not is_running(int(note.read_text())))
-    # Nobody is left to clean up.
-    for folder in scratch.glob("harness-run-*"):
-        remove_folder(folder)
+    wait_until(lambda: not any(is_running(int(pid)) for pid in note.read_text().split()))
+    # Nobody is left to clean up but the next worker.
+    (folder,) = scratch.glob("harness-run-*")
+    monkeypatch.setattr(run_folder, "SECONDS_TO_LOCK", -1.0)
+    with contextlib.closing(LockedFolder()) as live:
+        run_folder.sweep_folders()
+        assert (folder.exists(), live.root.exists()) == (False, True)
+
+
+class LockedFolder:
+    """The folder of a run that is under way."""
+
+    def __init__(self) -> None:
+        self._folder = run_folder.RunFolder.make()
+        self.root = self._folder.root
+
+    def close(self) -> None:
+        self._folder.remove()
 
 
 def wait_until(is_true: Callable[[], bool]) -> None:

@@ -24,7 +24,9 @@ def test_everything_of_the_context_is_a_variable_and_what_is_missing_is_empty() 
     assert variables["request"]["danmaku"] == variables["danmaku"] == [{"user": "", "text": "x"}]
 
 
-@pytest.mark.parametrize("request_", [{"danmaku": "x"}, {"danmaku": [3]}, {"danmaku": [], "history": "x"}])
+@pytest.mark.parametrize(
+    "request_", [{"danmaku": "x"}, {"danmaku": [3]}, {"danmaku": [], "history": "x"}, {"history": [3]}]
+)
 def test_a_request_of_another_shape_is_a_value_error(request_: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="danmaku"):
+    with pytest.raises(ValueError, match=r"danmaku|history"):
         normalise_request(request_)

@@ -6,10 +6,10 @@ import jsonschema
 import pytest
 
 from harness_repo.format.harness import read_harness
+from harness_repo.format.json_schema import load_schema
 from harness_repo.runtime.chat import ChatError, ChatReply, Usage
 from harness_repo.runtime.conversation import run_conversation
 from harness_repo.runtime.native import NativeRunner
-from harness_repo.runtime.reading import load_schema
 from harness_repo.runtime.runner import RunCase
 from harness_repo.runtime.simulated_user import read_profile
 from harness_repo.runtime.trajectory import Exchange, Status, Trajectory

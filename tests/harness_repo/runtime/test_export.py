@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from harness_repo.runtime.chat import Usage
 from harness_repo.runtime.export import to_atif, to_openai
+from harness_repo.runtime.reading import read_trajectory
 from harness_repo.runtime.trajectory import (
     CallRecord,
     Exchange,
@@ -211,3 +212,123 @@ def test_how_it_ended_and_what_was_said_are_kept() -> None:
     assert extra["conversation"] == [{"user": "多少钱", "reply": "89", "status": "ok"}]
     totals = atif(run)["final_metrics"]
     assert (totals["total_prompt_tokens"], totals["total_completion_tokens"]) == (30, 15)
+
+
+def call_of(name: object, key: str = "a") -> dict[str, Any]:
+    return {"id": key, "function": {"name": name, "arguments": {}}}
+
+
+WILD: list[list[dict[str, Any]]] = [
+    [{"role": "user", "content": [7, None, {"type": "text", "text": "hi"}, {"type": "image_url"}]}],
+    [{"role": "system", "content": None}, {"role": "developer"}, {"role": "user", "content": None}],
+    [{"role": "assistant", "content": [{"type": "text"}], "tool_calls": [call_of(""), call_of("价格 查询")]}],
+    [
+        {"role": "assistant", "content": [[]], "tool_calls": [call_of("x" * 200)]},
+        {"role": "tool", "content": [5]},
+    ],
+    [{"role": "tool", "content": [{"a": 1}], "tool_call_id": "a"}, {"role": "assistant", "tool_calls": None}],
+]
+
+
+@pytest.mark.parametrize("messages", WILD)
+def test_whatever_an_agent_calls_a_message_becomes_one(messages: list[dict[str, Any]]) -> None:
+    run = read_trajectory({"reply": "r", "messages": messages})
+    exported = to_openai(run)["messages"]
+    TypeAdapter(list[ChatCompletionMessageParam]).validate_python(exported)
+    assert list(unanswered(exported)) == []
+    names = [made["function"]["name"] for message in exported for made in message.get("tool_calls", ())]
+    assert all(re.fullmatch("[A-Za-z0-9_-]{1,64}", name) for name in names)
+    assert exported[-1] == {"role": "assistant", "content": "r"}
+    json.dumps(to_atif(run, session_id="s", agent_name="a", agent_version="v"))
+
+
+def test_calls_with_the_same_id_keep_the_answer_of_each() -> None:
+    messages = [
+        {
+            "role": "assistant",
+            "tool_calls": [call_of("find", "same"), call_of("find", "same"), call_of("find", "")],
+        },
+        {"role": "tool", "tool_call_id": "same", "content": "one"},
+        {"role": "tool", "tool_call_id": "lost", "content": "nobody's"},
+        {"role": "tool", "tool_call_id": "same", "content": "two"},
+        {"role": "tool", "content": "three"},
+    ]
+    exported = to_openai(read_trajectory({"reply": "r", "messages": messages}))["messages"]
+    assert [message["content"] for message in exported] == [None, "one", "two", "three", "r"]
+
+
+def test_reply_that_a_hook_rewrote_is_not_said_twice() -> None:
+    run = Trajectory("ok", "rewritten", messages=[{"role": "assistant", "content": "said"}])
+    assert to_openai(run)["messages"] == run.messages
+
+
+REQUEST = {"danmaku": [{"user": "Ann", "text": "how much?"}]}
+FOREIGN = Trajectory(
+    "ok",
+    "89",
+    tool_calls=[ToolCallRecord(0, "", "find", {"q": 1}, {"price": 89}, None, 0.0)],
+    runner={"kind": "http"},
+)
+
+
+def brief(messages: list[dict[str, Any]]) -> list[tuple[str, object]]:
+    return [
+        (m["role"], m["tool_calls"][0]["function"]["name"] if m.get("tool_calls") else m["content"])
+        for m in messages
+    ]
+
+
+def test_what_an_agent_told_beside_its_messages_is_put_into_them() -> None:
+    told = to_openai(FOREIGN, request=REQUEST)["messages"]
+    assert brief(told) == [
+        ("user", "how much?"), ("assistant", "find"), ("tool", '{"price": 89}'), ("assistant", "89"),
+    ]  # fmt: skip
+    assert list(unanswered(told)) == []
+    record = to_atif(FOREIGN, session_id="s", agent_name="a", agent_version="v", request=REQUEST)
+    check_atif(record)
+    assert [step["source"] for step in record["steps"]] == ["user", "agent", "agent"]
+
+
+def test_failed_run_exports_its_error_and_no_empty_message() -> None:
+    run = Trajectory("runner_error", None, error="exit code 1", runner={"kind": "command"})
+    assert brief(to_openai(run, request=REQUEST)["messages"]) == [("user", "how much?")]
+    assert to_openai(run) == {"messages": []}
+    assert atif(run)["notes"] == "runner_error: exit code 1"
+
+
+def test_conversation_is_told_once() -> None:
+    def prompted(said: str, *rest: dict[str, Any]) -> list[dict[str, Any]]:
+        return [
+            {"role": "system", "content": "You sell."},
+            {"role": "user", "content": f"(history) {said}"},
+            *rest,
+        ]
+
+    call: list[dict[str, Any]] = [
+        {"role": "assistant", "content": None, "tool_calls": [make_call("a")]},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+    ]
+    run = Trajectory(
+        "ok", "two", messages=[
+            *prompted("q1", *call, {"role": "assistant", "content": "one"}),
+            *prompted("q2", {"role": "assistant", "content": "two"}),
+        ],
+        conversation=[Exchange("q1", "one", "ok"), Exchange("q2", "two", "ok"), Exchange("bye", None, "done")],
+    )  # fmt: skip
+    assert brief(to_openai(run)["messages"]) == [
+        ("system", "You sell."), ("user", "q1"), ("assistant", "find"), ("tool", "1"), ("assistant", "one"),
+        ("user", "q2"), ("assistant", "two"), ("user", "bye"),
+    ]  # fmt: skip
+
+
+def test_history_that_an_agent_repeats_is_left_out() -> None:
+    first = [{"role": "user", "content": "q1"}, {"role": "assistant", "content": "one"}]
+    run = Trajectory(
+        "ok", "two",
+        messages=[*first, *first, {"role": "user", "content": "q2"}, {"role": "assistant", "content": "two"}],
+        conversation=[Exchange("q1", "one", "ok"), Exchange("q2", "two", "ok")],
+        runner={"kind": "http"},
+    )  # fmt: skip
+    assert brief(to_openai(run)["messages"]) == [
+        ("user", "q1"), ("assistant", "one"), ("user", "q2"), ("assistant", "two"),
+    ]  # fmt: skip

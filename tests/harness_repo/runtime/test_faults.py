@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from harness_repo.format.tools import Tool
-from harness_repo.runtime.faults import Fault, FaultPlan, parse_fault, read_faults
+from harness_repo.runtime.faults import Fault, FaultPlan, parse_fault, read_faults, unknown_fault_tools
 from harness_repo.runtime.sandbox import ToolOutcome, ToolSandbox
 
 TOOLS = {name: Tool(name, "d", {"type": "object"}) for name in ("a", "b")}
@@ -134,3 +134,19 @@ def test_a_command_line_has_faults_in_short(text: str, fault: Fault) -> None:
 def test_what_is_no_fault_in_short_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"write|kind|rate"):
         parse_fault(text)
+
+
+def test_faults_for_tools_that_are_not_there_are_told() -> None:
+    faults = read_faults([{"kind": "timeout", "tool": name} for name in ("gone", "get_item", "*", "a")])
+    assert unknown_fault_tools(faults, ["get_item"]) == ["a", "gone"]
+
+
+@pytest.mark.parametrize("rate", ["0_1", "٠", " 0.5", "nan", "inf", "1e400", "+1", ""])
+def test_a_rate_is_a_decimal_number(rate: str) -> None:
+    with pytest.raises(ValueError, match="rate is a number from 0 to 1"):
+        parse_fault(f"timeout:get_item:{rate}")
+
+
+def test_the_runtimes_own_tool_does_not_fail() -> None:
+    with pytest.raises(ValueError, match="load_skill is the runtime's own tool"):
+        parse_fault("timeout:load_skill")

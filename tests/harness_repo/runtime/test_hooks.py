@@ -1,13 +1,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 
 from harness_repo.format.harness import Harness, read_harness
-from harness_repo.format.hooks import Hook, OnFail, Substitution
-from harness_repo.runtime.checks import numbers_in
-from harness_repo.runtime.hooks import HookFiring, run_hooks
+from harness_repo.format.hooks import Action, Hook, OnFail, Substitution
+from harness_repo.runtime.hooks import NOT_EVALUATED, HookFiring, run_hooks
 from harness_repo.runtime.reply import extract_reply, parse_json_reply
 from tests.harness_repo.build import FILES
 
@@ -82,11 +80,7 @@ def test_a_number_that_a_viewer_says_may_be_said_again() -> None:
 
 
 def test_a_promise_that_a_tool_made_may_be_passed_on() -> None:
-    payload = {
-        "prompt": "不要承诺终身质保。\n- 支持无条件退货吗",
-        "danmaku": [{"text": "支持无条件退货吗"}],
-        "tool_calls": [{"result": {"warranty": "终身质保"}}],
-    }
+    payload = {"prompt": "支持无条件退货", "tool_calls": [{"result": {"warranty": "终身质保"}}]}
     said = [
         fire({"kind": "no_promise"}, {**payload, "reply": reply})[0] for reply in ("终身质保", "无条件退货")
     ]
@@ -142,12 +136,6 @@ def test_a_condition_that_takes_too_long_warns_and_says_so() -> None:
     assert (firing.outcome, firing.message) == ("warn", "the hook could not be evaluated")
 
 
-def test_numbers_are_values_and_not_texts() -> None:
-    assert numbers_in("1,299元 89.00 ５ 12:30 1,2,3") == {
-        Decimal(n) for n in ("1299", "89", "5", "12", "30", "1", "2", "3")
-    }
-
-
 def test_what_was_found_is_told_to_people() -> None:
     firing = fire({"kind": "forbid", "patterns": ["微.?信"]}, {"reply": "加微信"})[0]
     assert (firing.message, firing.record) == ("m", "m (contains '微信')")
@@ -162,8 +150,8 @@ def test_a_hook_whose_condition_is_false_does_not_fire() -> None:
 @pytest.mark.parametrize(
     ("check", "detail"),
     [
-        ({"cel": "nowhere == 1"}, "undeclared reference to 'nowhere'"),
-        ({"cel": "reply + 1 == reply"}, "no matching overload"),
+        ({"cel": "nowhere == 1"}, "nothing is called 'nowhere'"),
+        ({"cel": "reply + 1 == reply"}, "+ cannot be used with a text and a whole number"),
         ({"cel": "size(reply)"}, "not true or false"),
         ({"cel": "tool.name == 'x'"}, "name"),
         ({"kind": "forbid", "patterns": [r"(a|aa)+$"]}, "takes too long"),
@@ -186,6 +174,74 @@ def test_a_rewrite_is_seen_by_the_hooks_after_it() -> None:
     )
     firings = run_hooks(harness, "reply", {"reply": "aaa"})
     assert [(firing.hook, firing.outcome) for firing in firings[1:]] == [("one", "rewrite"), ("two", "pass")]
+
+
+@pytest.mark.parametrize(
+    ("check", "reply"),
+    [
+        ({"cel": "nowhere == 1"}, "x"),
+        ({"cel": "tool.name == 'x'"}, "x"),
+        ({"kind": "forbid", "patterns": [r"(a|aa)+$|secret"]}, "a" * 60 + " secret"),
+        ({"schema": {"pattern": r"(a|aa)+$"}}, "a" * 60 + "b"),
+    ],
+)
+def test_a_rule_that_blocks_and_cannot_be_evaluated_blocks(check: dict[str, object], reply: str) -> None:
+    hook = Hook("h", "reply", None, check, OnFail("block", "m", "fallback"))
+    firing = run_hooks(replace(PLAIN, hooks=[hook]), "reply", {"reply": reply})[1]
+    assert (firing.outcome, firing.message, firing.reply) == ("block", NOT_EVALUATED, "fallback")
+
+
+def test_a_rule_that_retries_and_cannot_be_evaluated_warns() -> None:
+    hook = Hook("h", "reply", None, {"cel": "nowhere == 1"}, OnFail("retry", "m"))
+    firing = run_hooks(replace(PLAIN, hooks=[hook]), "reply", {"reply": "x"})[1]
+    assert (firing.outcome, firing.message) == ("warn", NOT_EVALUATED)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
+def test_a_number_beyond_64_bits_does_not_switch_rules_off(number: int) -> None:
+    hooks = [
+        Hook("words", "reply", None, {"cel": "!reply.contains('secret')"}, OnFail("block", "m", "no")),
+        Hook("size", "reply", None, {"cel": "tool_calls[0].arguments.n in [1, 2]"}, WARN),
+        Hook("most", "reply", None, {"cel": "100 < tool_calls[0].arguments.n"}, WARN),
+    ]
+    payload = {"reply": "secret", "tool_calls": [{"arguments": {"n": number, "all": [number]}}]}
+    firings = run_hooks(replace(PLAIN, hooks=hooks), "reply", payload)[1:]
+    assert [firing.outcome for firing in firings] == ["block", "warn", "pass" if number > 0 else "warn"]
+    assert NOT_EVALUATED not in [firing.message for firing in firings]
+
+
+@pytest.mark.parametrize("action", ["retry", "block", "warn"])
+def test_what_a_rewrite_brings_in_is_checked_by_the_rules_before_it(action: Action) -> None:
+    hooks = [
+        Hook("promise", "reply", None, {"kind": "no_promise"}, OnFail(action, "m")),
+        Hook(
+            "rewrite",
+            "reply",
+            None,
+            {"kind": "forbid", "patterns": ["退款"]},
+            OnFail("rewrite", "", "保证退钱"),
+        ),
+        Hook("after", "reply", None, {"cel": "reply == '保证退钱'"}, WARN),
+    ]
+    firings = run_hooks(replace(PLAIN, hooks=hooks), "reply", {"reply": "可以退款"})[1:]
+    said = [(firing.hook, firing.outcome) for firing in firings]
+    assert said == [("promise", "pass"), ("rewrite", "rewrite"), ("after", "pass"), ("promise", action)]
+
+
+def test_rewrites_that_undo_one_another_end() -> None:
+    hooks = [
+        Hook("one", "reply", None, {"cel": "reply == 'b'"}, OnFail("rewrite", "", "b")),
+        Hook("two", "reply", None, {"cel": "reply == 'a'"}, OnFail("rewrite", "", "a")),
+    ]
+    firings = run_hooks(replace(PLAIN, hooks=hooks), "reply", {"reply": "x"})
+    assert [firing.reply for firing in firings[1:]] == ["b", "a"]
+
+
+def test_a_rewrite_to_nothing_is_an_empty_reply() -> None:
+    rewrite = OnFail("rewrite", substitute=(Substitution(".*", ""),))
+    hook = Hook("h", "reply", None, {"kind": "forbid", "patterns": ["bad"]}, rewrite)
+    firings = run_hooks(replace(PLAIN, hooks=[hook]), "reply", {"reply": "bad"})
+    assert [(firing.hook, firing.outcome) for firing in firings][-1] == ("reply_not_empty", "retry")
 
 
 def test_the_message_can_carry_what_was_found() -> None:

@@ -1,18 +1,22 @@
 """A real server on loopback that misbehaves on demand: the path of the URL says how."""
 
 import asyncio
+import gzip
 import json
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from harness_repo.runtime import http_runner
+from harness_repo.runtime.foreign import MOST_BYTES
 from harness_repo.runtime.http_runner import HttpRunner, HttpSettings
 from harness_repo.runtime.runner import RunCase
 from harness_repo.runtime.trajectory import Trajectory
@@ -92,6 +96,47 @@ class Misbehaving(BaseHTTPRequestHandler):
 
     def denied(self) -> None:
         self.answer(self.headers.get("Authorization", "").encode(), 403)
+
+    def leak(self) -> None:
+        """What was sent, in every place of a good answer."""
+        secret = self.headers["Authorization"].split()[-1]
+        call = {"id": secret, "function": {"name": secret, "arguments": json.dumps({"q": secret})}}
+        made = {
+            "reply": f"it is {secret}",
+            "messages": [
+                {"role": "user", "content": quote(secret, safe="")},
+                {"role": "assistant", "content": [{"type": "text", "text": secret}], "tool_calls": [call]},
+            ],
+            "tool_calls": [{"name": "t", "arguments": {secret: 1}, "result": [secret], "error": secret}],
+            "hooks": [{"hook": secret, "outcome": "pass", "message": secret}],
+            "calls": [{"model": secret, "reasoning": secret}],
+            "error": secret,
+        }
+        self.answer(json.dumps(made).encode())
+
+    def leak_401(self) -> None:
+        self.answer(b"x" * 283 + self.headers["Authorization"].split()[-1].encode(), 401)
+
+    def leak_location(self) -> None:
+        location = "http://127.0.0.1:9/?token=" + quote(self.headers["Authorization"].split()[-1], safe="")
+        self.answer(b"", 302, {"Location": location})
+
+    def leak_wrong(self) -> None:
+        self.answer(json.dumps({"reply": "r", "status": self.headers["Authorization"].split()[-1]}).encode())
+
+    def cookie(self) -> None:
+        self.answer(REPLY, headers={"Set-Cookie": f"session={self.server.seen.requests[-1]['case']['key']}"})
+
+    def packed(self) -> None:
+        self.answer(gzip.compress(REPLY), headers={"Content-Encoding": "gzip"})
+
+    def bomb(self) -> None:
+        self.answer(
+            gzip.compress(b'{"reply": "' + b"x" * 60_000_000 + b'"}'), headers={"Content-Encoding": "gzip"}
+        )
+
+    def packed_twice(self) -> None:
+        self.answer(gzip.compress(gzip.compress(REPLY)), headers={"Content-Encoding": "gzip, gzip"})
 
     def moved(self) -> None:
         self.answer(b"", 307, {"Location": f"{self.server.seen.url}/good"})
@@ -211,6 +256,47 @@ async def test_secret_header_is_sent_and_stands_nowhere(server: Server) -> None:
     assert got.error == "HTTP 403: ***"
     assert "s3cret" not in json.dumps(got.to_dict())
     assert "s3cret" not in repr(HttpSettings("u", headers={"Authorization": "Bearer s3cret"}))
+
+
+@pytest.mark.parametrize("path", ["leak", "leak_401", "leak_location", "leak_wrong"])
+async def test_secret_stands_nowhere_wherever_a_server_puts_it(server: Server, path: str) -> None:
+    secret = "TOP/secret+value=0123456789"
+    got = await ask(server, path, headers={"Authorization": f"Bearer {secret}"})
+    said = json.dumps(got.to_dict())
+    assert "***" in said
+    assert not any(part in said for part in ("secret", "TOP", "01234"))
+    assert got.status == ("ok" if path == "leak" else "runner_error")
+
+
+async def test_only_named_secrets_are_hidden_where_they_are_named(server: Server) -> None:
+    headers = {"Authorization": "Bearer s3cret-s3cret", "X-Room": "livestream"}
+    got = await ask(server, "denied", headers=headers, secrets=["s3cret-s3cret"])
+    assert got.error == "HTTP 403: Bearer ***"
+
+
+async def test_cookies_are_not_carried_from_case_to_case(server: Server) -> None:
+    async with HttpRunner(HttpSettings(f"{server.url}/cookie")) as runner:
+        for _ in range(2):
+            await runner.run(CASE)
+    assert [request["headers"].get("Cookie") for request in server.requests] == [None, None]
+
+
+async def test_packed_answer_is_unpacked_once_and_no_further_than_it_may_be(server: Server) -> None:
+    assert (await ask(server, "packed")).reply == "r"
+    got = await ask(server, "packed_twice")
+    assert (got.status, got.error) == (
+        "runner_error",
+        "the answer is packed as 'gzip, gzip'; send it as it is, or packed by gzip",
+    )
+    tracemalloc.start()
+    try:
+        got = await ask(server, "bomb")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert got.error == f"the answer has more than {MOST_BYTES} bytes"
+    # The server of the test has 60 MB of it, in one piece or two.
+    assert peak < 130_000_000
 
 
 async def test_connections_are_kept_for_many_runs(server: Server) -> None:

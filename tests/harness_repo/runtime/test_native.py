@@ -52,3 +52,17 @@ class Broken:
 async def test_what_a_client_raises_besides_is_the_error_of_this_run() -> None:
     run = await NativeRunner(HARNESS, Broken(), "m").run(CASE)
     assert (run.status, run.error) == ("runner_error", "KeyError: 'choices'")
+
+
+class BreaksLater(ScriptedModel):
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        if not self.answers:
+            raise KeyError("choices")
+        return await super().complete(request)
+
+
+async def test_what_had_happened_before_a_client_broke_is_kept() -> None:
+    run = await NativeRunner(HARNESS, BreaksLater([load("item-qa"), ASKED]), "m").run(CASE)
+    assert (run.status, run.error) == ("runner_error", "KeyError: 'choices'")
+    assert (run.skills_loaded, len(run.tool_calls), run.usage.prompt_tokens) == (["item-qa"], 2, 20)
+    assert [message["role"] for message in run.messages[-4:]] == ["assistant", "tool", "assistant", "tool"]

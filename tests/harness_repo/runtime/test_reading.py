@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness_repo.format.json_schema import load_schema
 from harness_repo.runtime.chat import Usage
-from harness_repo.runtime.reading import load_schema, read_trajectory
-from harness_repo.runtime.trajectory import CallRecord, Exchange, HookRecord, ToolCallRecord, Trajectory
+from harness_repo.runtime.reading import read_trajectory
+from harness_repo.runtime.trajectory import (
+    CallRecord,
+    Exchange,
+    HookRecord,
+    ToolCallRecord,
+    Trajectory,
+    join_runs,
+)
 
 FULL = Trajectory(
     status="ok",
@@ -131,3 +139,10 @@ def test_every_schema_is_one() -> None:
     folder = Path(__file__).parents[3] / "harness_repo/schemas"
     for path in folder.glob("*.json"):
         jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text("utf-8")))
+
+
+def test_sums_beyond_the_bounds_can_be_read_back() -> None:
+    calls = [{"ms": 10**12, "prompt_tokens": 10**12, "turn": 10**12}] * 2
+    run = read_trajectory({"reply": "r", "calls": calls})
+    assert (run.usage.prompt_tokens, run.latency_ms) == (10**12, 10**12)
+    assert read_trajectory(join_runs([run, run]).to_dict()).usage.prompt_tokens == 10**12

@@ -1,10 +1,15 @@
+import asyncio
 import json
+import time
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from harness_repo.format.harness import read_harness
 from harness_repo.format.tools import Tool
+from harness_repo.runtime import sandbox as sandbox_module
 from harness_repo.runtime.sandbox import Fixtures, ToolOutcome, ToolSandbox
 from tests.harness_repo.build import FILES
 
@@ -146,3 +151,24 @@ async def test_a_live_tool_with_fixtures_never_goes_out() -> None:
     fixtures: Fixtures = {"find": []}
     outcome = await ToolSandbox(tools, fixtures).call("find", "{}")
     assert outcome.error == "not_found"
+
+
+class NeverClosing:
+    """A source that hangs when it is closed."""
+
+    async def call(self, tool: Tool, arguments: Mapping[str, Any]) -> object:
+        return {tool.name: arguments}
+
+    async def close(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_a_source_that_does_not_close_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox_module, "MOST_CLOSING_SECONDS", 0.1)
+    monkeypatch.setattr(sandbox_module, "McpSource", lambda _: NeverClosing())
+    began = time.monotonic()
+    async with ToolSandbox(LOOSE, {}):
+        pass
+    await asyncio.sleep(0)
+    assert time.monotonic() - began < 1
+    assert asyncio.all_tasks() == {asyncio.current_task()}

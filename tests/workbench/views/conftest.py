@@ -1,11 +1,12 @@
 """The cast of the view tests (a person per role, and somebody outside), and a harness with everything in it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
+from django.utils import translation
 
 from evolution.models import Cluster, Diagnosis, FailureCase, Harness, Proposal, Step
 from tests.evolution.intake import make_cluster
@@ -21,6 +22,13 @@ from tests.evolution.measured import (
 )
 
 SignIn = Callable[[str], Client]
+
+
+@pytest.fixture(autouse=True)
+def _leave_no_language_behind() -> Iterator[None]:
+    """A request in Chinese leaves its thread speaking Chinese; the next test may call no page at all."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture

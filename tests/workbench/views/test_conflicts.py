@@ -63,3 +63,46 @@ def test_a_confirmed_proposal_says_whether_it_still_merges(world: World, develop
 def test_a_proposal_that_no_step_can_take_is_not_checked(world: World, developer: Client) -> None:
     taken = world.step.proposals.get()
     assert developer.get(world.url(f"proposals/{taken.pk}/")).context["forecast"] is None
+
+
+def make_clash(world: World) -> tuple[int, int]:
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    one, two = (
+        make_proposal(world.harness, text, title="Same") for text in (b"knows: one\n", b"knows: two\n")
+    )
+    return one.pk, two.pk
+
+
+def test_clashing_proposals_are_told_apart_by_number(world: World, developer: Client) -> None:
+    one, two = make_clash(world)
+    page = developer.get(world.url("steps/")).content.decode()
+    assert f">#{two} Same</a> changes the same lines" in page
+    assert f">#{one} Same</a>" in page
+
+
+def test_unticking_what_clashes_clears_the_conflict(world: World, developer: Client) -> None:
+    one, two = make_clash(world)
+    headers = {"HX-Request": "true", "HX-Target": "chosen"}
+
+    both = developer.get(world.url(f"steps/?chosen=1&proposals={one}&proposals={two}"), headers=headers)
+    alone = developer.get(world.url(f"steps/?chosen=1&proposals={one}"), headers=headers)
+    none = developer.get(world.url("steps/?chosen=1&proposals=x"), headers=headers)
+
+    assert alone.content.decode().lstrip().startswith('<div id="chosen">')
+    assert "disabled" in both.content.decode()
+    assert f"#{two} does not fit" in both.content.decode()
+    assert "disabled" not in alone.content.decode()
+    assert "They fit together" in alone.content.decode()
+    assert 'id="conflicts"' not in alone.content.decode()
+    assert "disabled" in none.content.decode()
+    assert "Choose at least one" in none.content.decode()
+
+
+def test_a_step_of_proposals_that_clash_is_refused_with_the_reason(world: World, developer: Client) -> None:
+    one, two = make_clash(world)
+
+    answer = developer.post(world.url("steps/start/"), {"proposals": [one, two]}, follow=True)
+
+    assert Step.objects.count() == 1
+    assert f"#{two} does not fit to #{one}" in answer.content.decode()
+    assert [proposal.pk for proposal in answer.context["chosen"]] == [one, two]

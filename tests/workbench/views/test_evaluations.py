@@ -142,7 +142,7 @@ def test_a_result_shows_the_conversation_faults_and_the_limit(
 ) -> None:
     page = viewer.get(world.url(f"evaluations/{result.evaluation_id}/results/{result.pk}/")).content.decode()
 
-    assert page.index("How much?") < page.index("Really &lt;b&gt;?") < page.index("get_price")
+    assert page.index("How much?") < page.index("Really &lt;b&gt;?") < page.index("get_price(")
     assert "turns used up" in page
     assert "the user was not done after 2 replies" in page
     assert "fault injected: timeout" in page.replace("</span>", "")
@@ -206,12 +206,12 @@ def test_an_evaluation_is_started_under_faults(
 ) -> None:
     form = {"ref": "main", "dataset_version": evaluation.dataset_version_id, "splits": ["dev"], "repeats": 1}
 
-    developer.post(world.url("evaluations/start/"), {**form, "faults": "timeout:price:0.5, malformed"})
+    developer.post(world.url("evaluations/start/"), {**form, "faults": "timeout:*:0.5, malformed"})
     refused = developer.post(world.url("evaluations/start/"), {**form, "faults": "flood"}, follow=True)
 
     newest = Evaluation.objects.order_by("-pk")[0]
     assert [(fault["kind"], fault["tool"], fault["rate"]) for fault in newest.faults] == [
-        ("timeout", "price", 0.5),
+        ("timeout", "*", 0.5),
         ("malformed", "*", 1),
     ]
     assert "kind is one of timeout" in refused.content.decode()

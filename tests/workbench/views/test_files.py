@@ -19,6 +19,21 @@ def test_a_file_of_a_version_is_shown(world: World, viewer: Client) -> None:
     assert "knows: q1 q2 q3" in viewer.get(address).content.decode()
 
 
+def test_a_branch_that_came_with_an_import_is_shown_by_its_name(
+    viewer: Client, tmp_path: Path, db: None
+) -> None:
+    messes.write_files(tmp_path, {"harness.yaml": b"name: theirs\n"})
+    messes.commit_messes(tmp_path)
+    messes.run_git_in(tmp_path, "checkout", "--quiet", "-b", "feature/x")
+    messes.run_git_in(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "on the side")
+    messes.run_git_in(tmp_path, "checkout", "--quiet", "-")
+    import_harness(DEV, "theirs", "agent", tmp_path)
+
+    log = viewer.get("/h/theirs/files/", {"ref": "origin/feature/x"}).context["log"]
+
+    assert log[0].subject == "on the side"
+
+
 def test_problems_of_a_version_are_listed(world: World, viewer: Client) -> None:
     repository = open_repository(world.harness)
     main = repository.resolve("main")
@@ -59,8 +74,11 @@ def test_a_repository_without_harness_yaml_has_a_page(foreign: Harness, viewer: 
     [
         ("skills/absolute", "A symbolic link, which is not followed. It leads to"),
         ("vendor/lost", f'<span class="mono wrap">{"2" * 40}</span>'),
-        ("0.bin", "3 bytes that are no text"),
-        ("1.md", "781.2 KB that are no text"),
+        ("0.bin", "3 bytes of binary data, which is not shown."),
+        (
+            "1.md",
+            "781.2 KB: too large to be read as part of a harness, and to be shown. A file has 512.0 KB at most.",
+        ),
         ("\ufffd.md", '<td class="code">x</td>'),
         ("skills/nothing", "There is no such file in this version."),
     ],
@@ -97,6 +115,23 @@ def test_lines_are_counted_as_git_counts_them(
     answer = viewer.get(world.url(f"files/?ref={proposal.head_commit}&path=prompts/odd.md"))
 
     assert [line for _number, line in answer.context["lines"]] == lines
+
+
+@pytest.mark.parametrize(
+    ("data", "lines", "said"),
+    [
+        ("你好\nb\n".encode("utf-16"), ["你好", "b"], "UTF-16 or UTF-32, shown decoded."),
+        (b"caf\xe9\n", ["caf\ufffd"], "Bytes that are no UTF-8 are shown as"),
+    ],
+)
+def test_text_that_is_no_utf8_is_shown_with_a_note(
+    world: World, viewer: Client, data: bytes, lines: list[str], said: str
+) -> None:
+    proposal = make_proposal(world.harness, data, path="prompts/odd.md")
+    answer = viewer.get(world.url(f"files/?ref={proposal.head_commit}&path=prompts/odd.md"))
+
+    assert [line for _number, line in answer.context["lines"]] == lines
+    assert said in answer.content.decode()
 
 
 def test_a_large_tree_is_folded_but_for_the_folder_one_is_in(world: World, viewer: Client) -> None:

@@ -22,7 +22,7 @@ def edit(client: Client, world: World, **fields: str) -> int:
 def test_the_diff_has_line_numbers_and_marked_words(world: World, viewer: Client) -> None:
     page = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
 
-    assert "@@ -1,1 +1,1 @@" in page
+    assert "@@ -1 +1 @@" in page
     assert '<td class="code">knows: q1 q2<ins> q3</ins></td>' in page
 
 

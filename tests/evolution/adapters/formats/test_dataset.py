@@ -1,4 +1,5 @@
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,22 @@ def test_faults_and_a_user_may_be_given(tmp_path: Path) -> None:
         ({"faults": {"kind": "timeout"}}, "faults: "),
         ({"request": {"user": {"persona": "x"}}}, "request.user: "),
         ({"request": {"user": "Ann"}}, "request.user: "),
+        ({"request": {"danmaku": "hi"}}, "request.danmaku: not a list"),
+        ({"request": {"danmaku": [1]}}, "request.danmaku.0: not an object"),
+        ({"request": {"danmaku": [{"user": "a", "text": 1}]}}, "request.danmaku.0.text: not a text"),
+        ({"request": {"danmaku": [], "history": "x"}}, "request.history: not a list"),
+        ({"request": {"danmaku": [], "history": ["x"]}}, "request.history.0: not an object"),
+        (
+            {"request": {"history": [{"role": "user", "content": ["x"]}]}},
+            "request.history.0.content: not a text",
+        ),
+        ({"fixtures": {"t": [{"arguments": [1], "result": 1}]}}, "fixtures.t.0.arguments: not an object"),
+        ({"fixtures": {"t": [{"arguments": None}]}}, "fixtures.t.0.arguments: not an object"),
+        ({"fixtures": {"t": {}}}, "fixtures.t: "),
+        ({"fixtures": {"t": [{"result": math.inf}]}}, "fixtures.t.0.result: inf is no number of JSON"),
+        ({"context": {"a": [{"b": math.nan}]}}, "context.a.0.b: nan is no number of JSON"),
+        ({"context": {"a": "x\0y"}}, "context.a: a text holds a NUL character"),
+        ({"key": "a\nb"}, "key: not a text of printable characters"),
         ({"request": {"user": {"persona": "x", "goal": "y", "turns": 99}}}, "request.user"),
     ],
 )
@@ -66,3 +83,27 @@ def test_wrong_faults_and_users_are_named(tmp_path: Path, fields: dict[str, obje
     with pytest.raises(BrokenInput) as caught:
         read_dataset(write(tmp_path, {**CASE, **fields}))
     assert str(caught.value).startswith(f"mine.jsonl:1: {problem}")
+
+
+def test_number_that_only_looks_finite_is_named(tmp_path: Path) -> None:
+    line = json.dumps({**CASE, "fixtures": {"t": [{"result": 12345}]}}).replace("12345", "1e999")
+    path = tmp_path / "mine.jsonl"
+    path.write_text(line)
+    with pytest.raises(BrokenInput, match=r"mine.jsonl:1: fixtures.t.0.result: inf is no number of JSON"):
+        read_dataset(path)
+
+
+def test_all_that_is_wrong_with_a_line_is_said_at_once(tmp_path: Path) -> None:
+    case = {**CASE, "split": "train", "request": {"danmaku": [1]}, "fixtures": {"t": [{"arguments": 1}]}}
+    del case["key"]
+    with pytest.raises(BrokenInput) as caught:
+        read_dataset(write(tmp_path, case))
+    fields = [line.split(": ")[1] for line in str(caught.value).splitlines()]
+    assert fields == ["key", "split", "request.danmaku.0", "fixtures.t.0.arguments"]
+
+
+def test_context_and_fixtures_may_be_left_out(tmp_path: Path) -> None:
+    (case,) = read_dataset(
+        write(tmp_path, {k: v for k, v in CASE.items() if k not in ("context", "fixtures")})
+    )
+    assert (case.context, case.fixtures) == ({}, {})

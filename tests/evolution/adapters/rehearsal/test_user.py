@@ -41,6 +41,28 @@ async def test_english_goal_is_pursued_in_english() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("goal", "questions"),
+    [
+        ("问清3号链接还有没有货，再问多少钱", ["请问3号链接还有没有货？", "请问多少钱？"]),
+        ("先问一下能不能退，然后问运费谁出，最后问几天到账",
+         ["请问能不能退？", "请问运费谁出？", "请问几天到账？"]),
+        ("问3号多少钱接着问几号发货", ["请问3号多少钱？", "请问几号发货？"]),
+        ("再便宜点就买，然后呢", ["再便宜点就买，然后呢"]),
+        ("Ask whether link 3 is in stock and then ask how much it is",
+         ["Could you tell me whether link 3 is in stock?", "Could you tell me how much it is?"]),
+        ("Find out if it is waterproof, then whether it comes in red; and also the price",
+         ["Could you tell me if it is waterproof?", "Could you tell me whether it comes in red?",
+          "Could you tell me the price?"]),
+        ("ask whether it was cheaper then than now", ["Could you tell me whether it was cheaper then than now?"]),
+    ],
+)  # fmt: skip
+async def test_tasks_within_a_sentence_are_asked_one_after_the_other(goal: str, questions: list[str]) -> None:
+    said = await talk(make_user(goal), *["有的哈。"] * len(questions))
+
+    assert [line for line, done in said if not done] == questions
+
+
 @pytest.mark.parametrize("reply", ["这个我核实一下再告诉您。", "这个不能透露哦。", "I can't say."])
 async def test_refusal_ends_it(reply: str) -> None:
     assert (await talk(make_user(), reply))[-1] == ("好吧。", True)

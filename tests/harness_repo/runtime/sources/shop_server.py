@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
 server = MCPServer("shop")
+_present: list[asyncio.Event] = []
 
 
 @server.tool()
@@ -33,10 +35,29 @@ def fail() -> str:
 
 
 @server.tool()
+def refuse(context: Context) -> str:
+    """Fails, and quotes the caller's key where an error is cut off."""
+    key = (context.headers or {}).get("x-key", "")
+    raise ToolError("x" * 260 + key)
+
+
+@server.tool()
 async def sleep(seconds: float) -> str:
     """Takes its time."""
     await asyncio.sleep(seconds)
     return "slept"
+
+
+@server.tool()
+async def meet(guests: int) -> str:
+    """Ends when so many calls of it are under way at once."""
+    here = asyncio.Event()
+    _present.append(here)
+    if len(_present) == guests:
+        for event in _present:
+            event.set()
+    await here.wait()
+    return "met"
 
 
 @server.tool()

@@ -211,3 +211,14 @@ async def test_an_expression_that_computes_without_end_ends_the_run(shop: Shop) 
         assert not isinstance(prepared, ToolOutcome)
         with pytest.raises(TooMuchComputing, match="reading the result of t"):
             await sandbox.perform(prepared, Allowance(0.2))
+
+
+@pytest.mark.parametrize("secret", ["TOPSECRETVALUE_abcdefghijklmnop", 'TOP"SECRET\\VALUE', "TOP  SECRET"])
+async def test_no_part_of_a_secret_stands_at_the_end_of_an_error(shop: Shop, secret: str) -> None:
+    hosts = frozenset({shop.url})
+    granted = ToolAccess(hosts, secrets={"TOKEN": Secret(secret, hosts)})
+    for before in range(230, 290, 6):
+        path = f"/padded/{before}"
+        outcome = await ask(shop, path, granted, headers={"Authorization": "Bearer ${secret:TOKEN}"})
+        assert (outcome.error or "").startswith("bad_arguments: 400 Bad Request")
+        assert "TOP" not in (outcome.error or "")

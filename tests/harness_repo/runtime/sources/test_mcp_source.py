@@ -15,6 +15,8 @@ import pytest
 from harness_repo.format.tools import Tool
 from harness_repo.runtime.access import Secret, ToolAccess
 from harness_repo.runtime.sandbox import ToolSandbox
+from harness_repo.runtime.sources import mcp_source
+from tests.harness_repo.runtime.sources.silent_server import serve_silent
 from tests.harness_repo.runtime.sources.web import Shop
 
 SERVER = [sys.executable, str(Path(__file__).with_name("shop_server.py"))]
@@ -125,17 +127,15 @@ async def test_a_slow_call_is_left_and_the_next_one_is_answered(place: dict[str,
     assert after.error is None
 
 
-async def test_calls_of_one_turn_share_one_server() -> None:
-    tools = [tool({"command": SERVER}, "sleep"), tool({"command": SERVER}, "look_around")]
+async def test_calls_of_one_turn_share_one_server_and_go_out_together() -> None:
+    tools = [tool({"command": SERVER}, "meet"), tool({"command": SERVER}, "look_around")]
     async with sandbox(*tools) as opened:
-        began = time.monotonic()
-        calls = [opened.call("sleep", '{"seconds": 0.5}') for _ in range(8)]
-        outcomes = await asyncio.gather(
-            *calls, opened.call("look_around", "{}"), opened.call("look_around", "{}")
-        )
+        meetings = [opened.call("meet", '{"guests": 8}') for _ in range(8)]
+        looks = [opened.call("look_around", "{}") for _ in range(2)]
+        outcomes = await asyncio.gather(*meetings, *looks)
+    # None of the eight ends before all of them are under way at one server.
     assert [outcome.error for outcome in outcomes] == [None] * 10
     assert outcomes[-1].result == outcomes[-2].result
-    assert time.monotonic() - began < 4 + 3
 
 
 async def test_a_started_server_sees_nothing_of_ours_and_is_gone_afterwards(
@@ -197,19 +197,22 @@ async def test_only_whole_command_lines_that_were_granted_are_started(command: l
 
 
 async def test_a_run_that_is_cancelled_leaves_no_server_behind() -> None:
-    seen: dict[str, Any] = {}
+    seen: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def run() -> None:
         tools = [tool({"command": SERVER}, name) for name in ("look_around", "sleep")]
         async with sandbox(*tools) as opened:
-            seen.update((await opened.call("look_around", "{}")).result)  # type: ignore[call-overload]  # an object
+            there: Any = (await opened.call("look_around", "{}")).result
+            seen.set_result(there["pid"])
             await opened.call("sleep", '{"seconds": 30}')
 
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(4):
-            await run()
+    running = asyncio.create_task(run())
+    pid = await asyncio.wait_for(seen, 20)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
     with pytest.raises(ProcessLookupError):
-        os.kill(seen["pid"], 0)
+        os.kill(pid, 0)
 
 
 async def test_a_close_while_a_server_starts_ends_it_too() -> None:
@@ -225,3 +228,25 @@ async def test_fixtures_of_the_case_answer_instead_of_the_server() -> None:
     fixtures = {"get_stock": [{"arguments": {}, "result": "replayed"}]}
     async with sandbox(tool({"command": NOWHERE}, "get_stock"), fixtures=fixtures) as tools:
         assert (await tools.call("get_stock", "{}")).result == "replayed"
+
+
+async def test_a_server_that_does_not_answer_the_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_source, "_GOODBYE_SECONDS", 0.3)
+    before = asyncio.all_tasks()
+    with serve_silent() as (url, asked):
+        opened = sandbox(tool({"url": url}, "get_stock"))
+        outcome = await opened.call("get_stock", "{}")
+        began = time.monotonic()
+        await opened.close()
+        took = time.monotonic() - began
+    assert (outcome.result, "DELETE" in asked) == (12, True)
+    assert took < 2
+    assert asyncio.all_tasks() == before
+
+
+async def test_an_error_of_a_server_is_cut_after_the_secret_is_out(mcp_url: str) -> None:
+    source = tool({"url": mcp_url}, "refuse", headers={"X-Key": "${secret:TOKEN}"})
+    async with sandbox(source) as tools:
+        outcome = await tools.call("refuse", "{}")
+    assert (outcome.error or "").startswith("server_error: ")
+    assert (outcome.error or "").endswith("x***")

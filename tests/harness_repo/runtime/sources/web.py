@@ -98,6 +98,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(self, path: str, asked: dict[str, Any], shop: Shop) -> None:
         if path == "/echo":
             self._send(200, json.dumps(asked).encode())
+        elif path.startswith("/padded/"):
+            # A refusal that quotes the header, so far from its start, as JSON.
+            said = "x" * int(path.split("/")[2]) + asked["headers"].get("authorization", "")
+            self._send(400, json.dumps({"e": said}).encode())
         elif path.startswith("/status/"):
             self._send(int(path.split("/")[2]), b'{"error": "link_id is too large"}')
         elif path == "/slow":
