@@ -60,6 +60,8 @@ class Allowance:
             finally:
                 watch.stop()
         except OutOfTime as failure:
+            # It may have come in the midst of the first time.
+            watch.stop()
             text = f"{failure.where or what} took longer than {self._seconds:g} seconds of computing"
             raise TooMuchComputing(text) from failure
         except MemoryError as failure:
@@ -82,6 +84,7 @@ class _Watch:
         self._seconds = seconds
         self._until = time.clock_gettime(self._clock) + seconds
         self._is_over = threading.Event()
+        self._has_sent = False
         self._lock = threading.Lock()
 
     def start(self) -> None:
@@ -91,8 +94,9 @@ class _Watch:
         """End the watch; once this is over nothing is raised any more."""
         with self._lock:
             self._is_over.set()
-            # One that was sent, and has not arrived.
-            _send(self._thread, None)
+        if self._has_sent:
+            _take_back(self._thread)
+            self._has_sent = False
 
     def _look(self) -> None:
         left = self._seconds
@@ -103,14 +107,32 @@ class _Watch:
                     return
                 left = self._until - time.clock_gettime(self._clock)
                 if left <= 0:
+                    self._has_sent = True
                     _send(self._thread, OutOfTime)
                     left = AGAIN_SECONDS
 
 
-def _send(thread: int, failure: type[BaseException] | None) -> None:
-    """Have the interpreter raise in that thread before its next step; None takes back what was sent."""
-    sent = ctypes.py_object(failure) if failure is not None else None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), sent)
+class _TakenBack(BaseException):
+    """Stands in for what was sent and has not arrived."""
+
+
+def _take_back(thread: int) -> None:
+    """Have nothing more raised in this thread, which is the one given.
+
+    Sending nothing would do that too, but Python 3.11 then looks for something for ever: a debugger, a profiler or a
+    coverage tool would hang the process at the next call. So something is sent, and caught.
+    """
+    try:
+        _send(thread, _TakenBack)
+        while True:
+            time.sleep(0)
+    except _TakenBack:
+        pass
+
+
+def _send(thread: int, failure: type[BaseException]) -> None:
+    """Have the interpreter raise in that thread before its next step, instead of what was sent before."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(failure))
 
 
 @contextmanager

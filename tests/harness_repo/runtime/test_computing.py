@@ -1,4 +1,6 @@
 import contextlib
+import subprocess
+import sys
 import threading
 import time
 
@@ -74,3 +76,28 @@ def test_what_grows_is_stopped_and_the_limit_is_lifted_again() -> None:
     with pytest.raises(TooMuchComputing, match="512 MB"):
         Allowance().spend("growing", bytearray, 2 * 1024**3)
     assert len(bytearray(600 * 1024**2)) == 600 * 1024**2
+
+
+PROFILED = """
+import faulthandler, sys
+from harness_repo.runtime.computing import Allowance, TooMuchComputing
+
+def loop(): return sum(1 for _ in range(10**12))
+def work(): return 1
+
+faulthandler.dump_traceback_later(20, exit=True)
+for function in (work, loop):
+    try:
+        Allowance(0.1).spend("x", function)
+    except TooMuchComputing:
+        pass
+    sys.setprofile(lambda *_: None)
+    work()
+    sys.setprofile(None)
+"""
+
+
+def test_a_profiler_goes_on_after_it() -> None:
+    """In Python 3.11 a stop that was taken back by sending nothing hangs the next call that is traced."""
+    done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
