@@ -64,7 +64,9 @@ def test_htmx_gets_the_list_alone(world: World, viewer: Client, evaluation: Eval
 
 def test_how_runs_ended_is_counted_and_linked(world: World, viewer: Client, evaluation: Evaluation) -> None:
     limited = evaluation.results.order_by("pk")[0]
-    CaseResult.objects.filter(pk=limited.pk).update(trajectory={"status": "hook_limit"})
+    CaseResult.objects.filter(pk=limited.pk).update(
+        trajectory={"status": "hook_limit"}, run_status="hook_limit"
+    )
     page = world.url(f"evaluations/{evaluation.pk}/")
 
     text = viewer.get(page).content.decode()
