@@ -301,5 +301,6 @@ _Validator = extend(  # type: ignore[no-untyped-call]
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "multipleOf": _multiple_of,
+        "uniqueItems": _unique_items,
     },
 )
