@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from evolution.adapters.answer_format import FormatMemory
 from evolution.adapters.endpoints import Endpoint, Times, read_endpoints
 from evolution.adapters.health import Health
-from evolution.adapters.places import Places
 from evolution.adapters.rehearsal.model import RehearsalModel
 from evolution.adapters.routing import Route, RoutedChatModel
 from evolution.errors import LoopError
+from evolution.limits.places import Places
 from evolution.ports import NamedModel
 from harness_repo.runtime.chat import ChatModel, ChatReply, ChatRequest
 

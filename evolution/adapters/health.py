@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evolution.adapters.places import Places, Waiting
+from evolution.limits.places import Places, Waiting
 from harness_repo.runtime.chat import ChatError
 
 logger = logging.getLogger(__name__)

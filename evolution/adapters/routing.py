@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from evolution.adapters.health import Health, Ticket
-from evolution.adapters.places import Places
+from evolution.limits.places import Places
 from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest
 
 # Seconds before a call asks again where it failed: the first time, and at most.

@@ -1,5 +1,6 @@
 """The loop's records. States are written by `evolution.transitions` only."""
 
+from evolution.models.calls import EvaluationUsage, LimitShare, ModelCall, SharedLimit
 from evolution.models.cases import Cluster, Embedding, FailureCase, Sighting
 from evolution.models.datasets import Dataset, DatasetCase, DatasetVersion
 from evolution.models.evaluations import CaseResult, Evaluation, EvaluationShard, Verdict
@@ -17,12 +18,16 @@ __all__ = [
     "Embedding",
     "Evaluation",
     "EvaluationShard",
+    "EvaluationUsage",
     "Event",
     "FailureCase",
     "Harness",
     "Job",
+    "LimitShare",
+    "ModelCall",
     "Proposal",
     "Release",
+    "SharedLimit",
     "Sighting",
     "Step",
     "Verdict",

@@ -1,5 +1,6 @@
 """Evaluations: a harness commit on a dataset version, one result per (case, repeat), and verdicts."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext as _
 
@@ -15,7 +16,8 @@ class Evaluation(models.Model):
     """
 
     harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="evaluations")
-    commit = models.CharField(max_length=40)
+    # empty for results of a version that nobody named; see `origin`
+    commit = models.CharField(max_length=40, blank=True)
     dataset_version = models.ForeignKey(DatasetVersion, on_delete=models.PROTECT, related_name="evaluations")
     # sorted list of split names
     splits = models.JSONField(default=list)
@@ -31,6 +33,28 @@ class Evaluation(models.Model):
     # whether tools of the kinds http and mcp could reach the world: see EVALUATION_LIVE_TOOLS
     live_tools = models.BooleanField(default=False)
     repeats = models.PositiveIntegerField(default=1)
+    # cases under way at once over all workers; null is EVALUATION_CONCURRENCY
+    concurrency = models.PositiveIntegerField(null=True, blank=True)
+    # measured with calls of its own: neither an identical evaluation nor answers kept from others are taken
+    is_fresh = models.BooleanField(default=False)
+    # what it may use: {"calls": n, "tokens": n, "money": x, "seconds": x}, each optional
+    budget = models.JSONField(default=dict)
+    # the part of the budget that ended it, empty when none did
+    stopped_by = models.CharField(max_length=10, blank=True)
+    # calls that workers have taken out of a budget of calls, made or not
+    calls_reserved = models.PositiveIntegerField(default=0)
+    # how often pairs that failed of an outage were queued again by themselves
+    retry_rounds = models.PositiveSmallIntegerField(default=0)
+    # the version that it is compared with; both are worked on in turns, so that they see the same endpoints
+    base = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="candidates"
+    )
+    # whose answers are judged anew, with another judge; the agent is not run
+    answers_from = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="rejudged"
+    )
+    # of results made elsewhere: {"format", "file", "digest", ...}; {} when they were made here
+    origin = models.JSONField(default=dict)
     state = models.CharField(max_length=10, choices=EvaluationState, default=EvaluationState.QUEUED)
     # (case, repeat) pairs to be made
     total = models.PositiveIntegerField(default=0)
@@ -94,7 +118,22 @@ class CaseResult(models.Model):
     completion_tokens = models.PositiveIntegerField(default=0)
     # of the agent's run, in milliseconds
     latency_ms = models.FloatField(default=0)
-    # policy_error, runner_error, user_error, judge_error, judge_output; empty when there are scores
+    # the part of prompt_tokens that the provider read from a cache of its own
+    cached_tokens = models.PositiveIntegerField(default=0)
+    judge_prompt_tokens = models.PositiveIntegerField(default=0)
+    judge_completion_tokens = models.PositiveIntegerField(default=0)
+    judge_cached_tokens = models.PositiveIntegerField(default=0)
+    # model calls by all roles, and those of them that were answered from kept calls
+    calls = models.PositiveIntegerField(default=0)
+    calls_cached = models.PositiveIntegerField(default=0)
+    # milliseconds of each call of the agent's model and of the judge's; a kept call has its first latency
+    call_ms = ArrayField(models.FloatField(), default=list)
+    judge_call_ms = ArrayField(models.FloatField(), default=list)
+    # of all its calls, kept ones included, in the currency of MODEL_PRICES; null when a price is unknown
+    cost = models.DecimalField(max_digits=14, decimal_places=8, null=True, blank=True)
+    # how often the pair was tried
+    attempts = models.PositiveSmallIntegerField(default=1)
+    # empty when there are scores, else evolution.loop.scoring's word for what failed
     error_kind = models.CharField(max_length=20, blank=True)
     error = models.TextField(blank=True)
     created_at = models.DateTimeField(auto_now_add=True)

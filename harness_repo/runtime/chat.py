@@ -6,7 +6,15 @@ from typing import Any, Literal, Protocol
 Message = dict[str, Any]
 
 ChatErrorKind = Literal[
-    "timeout", "rate_limit", "server", "connection", "bad_response", "refused", "configuration"
+    "timeout",
+    "rate_limit",
+    "server",
+    "connection",
+    "bad_response",
+    "refused",
+    "configuration",
+    # Not asked: what may be spent is spent.
+    "budget",
 ]
 
 
@@ -21,6 +29,8 @@ class ChatRequest:
     response_schema: dict[str, Any] | None = None
     # Sampling parameters as the harness states them, such as temperature and max_tokens.
     parameters: dict[str, Any] = field(default_factory=dict)
+    # Which of several trials of the same question this is, 0-based; endpoints are sent a seed that follows from it.
+    repeat: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,9 @@ class ChatReply:
     reasoning: str = ""
     # The server's name for the exact build that answered (system_fingerprint), "" where it says none.
     fingerprint: str = ""
+    # What an identical call is recognised by, "" where nobody keeps answers; and whether this one was kept.
+    cache_key: str = ""
+    is_cached: bool = False
 
 
 class ChatError(Exception):

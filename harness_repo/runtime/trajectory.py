@@ -79,6 +79,9 @@ class CallRecord:
     fingerprint: str = ""
     # What the model thought aloud; it stands here alone, never in replies or messages.
     reasoning: str = ""
+    # What an identical call is recognised by, "" where nobody keeps answers; and whether this one was kept.
+    cache_key: str = ""
+    is_cached: bool = False
 
     @classmethod
     def of(cls, reply: ChatReply, turn: int, reasoning: str) -> Self:
@@ -94,6 +97,8 @@ class CallRecord:
             reply.finish_reason,
             reply.fingerprint,
             reasoning,
+            reply.cache_key,
+            reply.is_cached,
         )
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from evolution.adapters.health import Health, HealthRules, Ticket
-from evolution.adapters.places import Places
+from evolution.limits.places import Places
 from harness_repo.runtime.chat import ChatError, ChatErrorKind
 
 DOWN = ChatError("down", "server", retryable=True)

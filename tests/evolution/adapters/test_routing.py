@@ -13,8 +13,8 @@ from evolution.adapters import routing
 from evolution.adapters.endpoints import Endpoint
 from evolution.adapters.health import Health, HealthRules
 from evolution.adapters.openai_chat import OpenAIChatModel
-from evolution.adapters.places import Places
 from evolution.adapters.routing import Route, RoutedChatModel
+from evolution.limits.places import Places
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest
 from tests.evolution.adapters.misbehaving import (
     Server,

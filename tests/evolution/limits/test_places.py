@@ -1,5 +1,5 @@
 from evolution.adapters.health import Health, HealthRules
-from evolution.adapters.places import Places
+from evolution.limits.places import Places
 from harness_repo.runtime.chat import ChatError
 
 
