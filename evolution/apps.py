@@ -18,6 +18,7 @@ class EvolutionConfig(AppConfig):
         """Have the settings checked before a server or a command starts."""
         checks.register(check_endpoints)
         checks.register(check_tool_grants)
+        checks.register(check_prices)
 
 
 def check_endpoints(**_: Any) -> list[checks.CheckMessage]:
@@ -46,4 +47,18 @@ def check_tool_grants(**_: Any) -> list[checks.CheckMessage]:
         build_tool_access()
     except ImproperlyConfigured as failure:
         return [checks.Error(str(failure), id="evolution.E002")]
+    return []
+
+
+def check_prices(**_: Any) -> list[checks.CheckMessage]:
+    """An error when MODEL_PRICES is set and can't be used."""
+    if not settings.MODEL_PRICES:
+        return []
+    # As above: it imports pydantic.
+    from evolution.loop.prices import read_prices  # noqa: PLC0415
+
+    try:
+        read_prices(settings.MODEL_PRICES)
+    except ValueError as failure:
+        return [checks.Error(f"MODEL_PRICES can't be used: {failure}", id="evolution.E003")]
     return []

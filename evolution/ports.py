@@ -46,6 +46,76 @@ class Rejected:
     number: int = 0
 
 
+@dataclass(frozen=True)
+class MeasuredCase:
+    """A case of results that were made elsewhere, as far as their file has it."""
+
+    # the source's own id
+    key: str
+    # as in a dataset: danmaku and history, or a user
+    request: dict[str, Any] = field(default_factory=dict)
+    category: str = ""
+    # empty is found out from the request
+    language: str = ""
+    split: str = "dev"
+    context: dict[str, Any] = field(default_factory=dict)
+    expected: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MeasuredResult:
+    """What another program measured of one (case, repeat): scores or an error; named as in models.CaseResult."""
+
+    key: str
+    # 0-based
+    repeat: int = 0
+    accuracy: float | None = None
+    effectiveness: float | None = None
+    reasons: dict[str, Any] = field(default_factory=dict)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    reply: str = ""
+    # trajectory/1, {} where the source has none
+    trajectory: dict[str, Any] = field(default_factory=dict)
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    judge_prompt_tokens: int = 0
+    judge_completion_tokens: int = 0
+    judge_cached_tokens: int = 0
+    latency_ms: float = 0.0
+    call_ms: list[float] = field(default_factory=list)
+    # in dollars, which is what the sources count in; None when they don't say
+    cost: float | None = None
+    error_kind: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """Results that another program made, as a reader hands them over."""
+
+    # such as tau2-bench
+    format: str
+    # the source's name for its set of cases
+    dataset: str
+    # what answered, what scored, and what played the user, by the source's names
+    model: str
+    judge: str
+    user_model: str
+    cases: list[MeasuredCase]
+    results: list[MeasuredResult]
+    # results that the source meant to make of each case
+    repeats: int = 1
+    # which of several runs in the file it is, empty where there is one
+    variant: str = ""
+    # keys of all cases of the source's set where it says so, though some may not be in the file
+    declared: list[str] = field(default_factory=list)
+    # what could not be read, each with its place
+    problems: list[str] = field(default_factory=list)
+    # what else the source says of itself, for people
+    details: dict[str, Any] = field(default_factory=dict)
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors; the same text always gives the same vector."""
 

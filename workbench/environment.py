@@ -38,20 +38,30 @@ class Environment(environ.Env):  # type: ignore[misc]  # untyped
 
     def json_list(self, var: str) -> list[Any]:
         """A list in JSON, or in the file that the variable names; empty when it is not set."""
+        value = self._json(var, "a list")
+        if value is not None and not isinstance(value, list):
+            raise ImproperlyConfigured(f"{var} must be a list in JSON, such as [{{...}}]")
+        return value or []
+
+    def json_object(self, var: str) -> dict[str, Any]:
+        """An object in JSON, or in the file that the variable names; empty when it is not set."""
+        value = self._json(var, "an object")
+        if value is not None and not isinstance(value, dict):
+            raise ImproperlyConfigured(f'{var} must be an object in JSON, such as {{"name": ...}}')
+        return value or {}
+
+    def _json(self, var: str, kind: str) -> Any:
         text = self.str(var, default="").strip()
         if not text:
-            return []
+            return None
         try:
-            value = json.loads(text if text[0] in "[{" else Path(text).read_text(encoding="utf-8"))
+            return json.loads(text if text[0] in "[{" else Path(text).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             # Not the text itself: it may hold keys.
             reason = f"{error.msg}, line {error.lineno}" if isinstance(error, json.JSONDecodeError) else error
             raise ImproperlyConfigured(
-                f"{var} is neither a list in JSON nor the name of a file with one: {reason}"
+                f"{var} is neither {kind} in JSON nor the name of a file with one: {reason}"
             ) from None
-        if not isinstance(value, list):
-            raise ImproperlyConfigured(f"{var} must be a list in JSON, such as [{{...}}]")
-        return value
 
     def broker(self, var: str) -> str:
         """The address of a broker."""

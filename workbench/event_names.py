@@ -51,6 +51,7 @@ def name_deed(verb: str) -> str:
         "failures_taken": _("failures taken into the inbox"),
         "imported": _("imported"),
         "rebuilt": _("rebuilt"),
+        "rejudged": _("answers judged anew"),
         "renamed": _("renamed"),
         "runner_set": _("another agent set"),
         "stopped": _("evolution stopped"),

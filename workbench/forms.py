@@ -1,5 +1,6 @@
 """What pages may send. Forms check shape only: what is allowed is for the actions to say."""
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -42,6 +43,7 @@ class ResultFilterForm(forms.Form):
     outcome = forms.ChoiceField(choices=[(name, name) for name in OUTCOMES], required=False)
     category = forms.CharField(required=False, max_length=64)
     status = forms.CharField(required=False, max_length=64)
+    error_kind = forms.CharField(required=False, max_length=64)
     text = forms.CharField(required=False, max_length=200)
 
     def wanted(self) -> ResultFilter:
@@ -50,20 +52,38 @@ class ResultFilterForm(forms.Form):
         return ResultFilter(**{name: self.cleaned_data.get(name, "") for name in self.fields})
 
 
-class ImportForm(forms.Form):
-    """Files of failures to import."""
+class UploadForm(forms.Form):
+    """A file to import; the command line takes any size."""
+
+    # what takes larger files
+    command = "import_cases"
 
     file = forms.FileField(allow_empty_file=True)
-    everything = forms.BooleanField(required=False)
 
     def clean_file(self) -> Any:
-        """Refuse what a web request should not carry; the command line takes any size."""
+        """Refuse what a web request should not carry."""
         upload = self.cleaned_data["file"]
         if upload.size > MAX_UPLOAD:
-            raise forms.ValidationError(
-                _("The file is larger than 200 MB; use the command import_cases for it.")
-            )
+            text = _("The file is larger than 200 MB; use the command %(command)s for it.")
+            raise forms.ValidationError(text % {"command": self.command})
         return upload
+
+
+class ImportForm(UploadForm):
+    """Files of failures to import."""
+
+    everything = forms.BooleanField(required=False)
+
+
+class ResultsImportForm(UploadForm):
+    """A file of results that were made elsewhere, and how it is to be read."""
+
+    command = "import_results"
+
+    ref = forms.CharField(required=False, max_length=200)
+    variant = forms.CharField(required=False, max_length=300)
+    score = forms.CharField(required=False, max_length=300)
+    threshold = forms.FloatField(required=False, min_value=0.01, max_value=1)
 
 
 class ReasonForm(forms.Form):
@@ -117,15 +137,43 @@ class DecisionForm(forms.Form):
     reason = forms.CharField(required=False, max_length=2_000)
 
 
-class EvaluationForm(forms.Form):
+REF = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"
+# Of a number that is written without an exponent.
+MOST = 10**12
+
+
+class BudgetForm(forms.Form):
+    """What an evaluation may use at most; what is left empty has no limit."""
+
+    max_calls = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
+    max_tokens = forms.IntegerField(required=False, min_value=1, max_value=MOST)
+    max_money = forms.DecimalField(required=False, min_value=Decimal("0.000001"), max_value=MOST)
+    max_seconds = forms.IntegerField(required=False, min_value=1, max_value=10 * 365 * 86_400)
+
+    def budget(self) -> dict[str, Any]:
+        """The limits that are set, by the part of the budget."""
+        limits = {part: self.cleaned_data[f"max_{part}"] for part in ("calls", "tokens", "money", "seconds")}
+        return {part: limit for part, limit in limits.items() if limit is not None}
+
+
+class JudgeForm(forms.Form):
+    """Which version of the judge judges answers anew; the live one when it is empty."""
+
+    judge_ref = forms.RegexField(REF, required=False)
+
+
+class EvaluationForm(BudgetForm):
     """What to evaluate, and on what. The page writes the fields itself; see parts/evaluation_form.html."""
 
-    ref = forms.RegexField(r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$", initial="main")
+    ref = forms.RegexField(REF, initial="main")
+    base = forms.RegexField(REF, required=False)
     dataset_version = forms.ModelChoiceField(DatasetVersion.objects.none())
     splits = forms.MultipleChoiceField(
         choices=[(split, split.label) for split in (Split.DEV, Split.GUARD)], initial=[Split.DEV, Split.GUARD]
     )
     repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
+    concurrency = forms.IntegerField(required=False, min_value=1, max_value=10_000)
+    is_fresh = forms.BooleanField(required=False)
     faults = forms.CharField(required=False, max_length=500)
 
     def __init__(self, harness: Harness, *args: Any, **kwargs: Any) -> None:
@@ -143,6 +191,19 @@ class EvaluationForm(forms.Form):
             raise forms.ValidationError(
                 _("This can't be read: %(problem)s"), params={"problem": failure}
             ) from None
+
+    def options(self) -> dict[str, Any]:
+        """What evolution.actions.evaluations.start_evaluation takes beside version and dataset."""
+        fields = self.cleaned_data
+        chosen = {name: fields[name] for name in ("base", "concurrency", "is_fresh") if fields[name]}
+        if budget := self.budget():
+            chosen["budget"] = budget
+        return {
+            "splits": tuple(fields["splits"]),
+            "repeats": fields["repeats"],
+            "faults": fields["faults"],
+            **chosen,
+        }
 
 
 def read_reason(posted: QueryDict) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from kombu import Queue
 
 from workbench.embedded.paths import broker_socket, database_socket_directory, var_directory
 from workbench.environment import Environment, check_var
@@ -140,8 +141,9 @@ if env.bool("TRUST_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
 
-# One queue. A message is acknowledged when its task has ended, so a killed worker loses nothing: the broker hands
-# it out again after the visibility time-out, and the sweep of leases in the database is quicker than that.
+# A message is acknowledged when its task has ended, so a killed worker loses nothing: the broker hands it out again
+# after the visibility time-out, and the sweep of leases in the database is quicker than that. A worker takes from
+# the first queue as long as there is anything: what people wait for never stands behind an evaluation.
 EMBEDDED_BROKER_URL = f"redis+socket://{broker_socket(VAR_DIR)}"
 CELERY_BROKER_URL = EMBEDDED_BROKER_URL if EMBEDDED_BROKER else env.broker("CELERY_BROKER_URL")
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -149,12 +151,15 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": env.int("CELERY_VISIBILITY_TIMEOUT", default=3600),
     "unacked_restore_interval": 10,
     "unacked_restore_throttle": False,
+    "queue_order_strategy": "priority",
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "workbench"
+CELERY_TASK_QUEUES = [Queue("workbench"), Queue("evaluations")]
+CELERY_TASK_ROUTES = {"evolution.run_evaluation": {"queue": "evaluations"}}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -163,7 +168,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # On SIGQUIT (SIGTERM under REMAP_SIGTERM) running tasks get this long; what has not ended is handed out again.
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5
 CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = False
-CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
+# A task goes on while the broker is away; its message may be handed out twice then, which leases make harmless.
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_TIMEZONE = TIME_ZONE
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {
@@ -182,14 +188,25 @@ LLM_MODEL_EDITOR = env.str("LLM_MODEL_EDITOR", default="") or LLM_MODEL
 LLM_MODEL_USER = env.str("LLM_MODEL_USER", default="") or LLM_MODEL
 # More endpoints, by role and with what they call a model; evolution/adapters/endpoints.py says what an entry holds.
 LLM_ENDPOINTS = env.json_list("LLM_ENDPOINTS")
-# Calls that a process has under way at LLM_BASE_URL; 0 is no limit.
+# Calls that all processes together have under way at LLM_BASE_URL, and begin per minute, and their tokens; 0 is no
+# limit.
 LLM_CONCURRENCY = env.int("LLM_CONCURRENCY", default=0)
+LLM_REQUESTS_PER_MINUTE = env.int("LLM_REQUESTS_PER_MINUTE", default=0)
+LLM_TOKENS_PER_MINUTE = env.int("LLM_TOKENS_PER_MINUTE", default=0)
+# Whether each repeat is sent a seed of its own.
+LLM_SEED = env.bool("LLM_SEED", default=True)
 # Of one call from beginning to end, retries not counted; and of reaching the server.
 LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=60.0)
 LLM_CONNECT_SECONDS = env.float("LLM_CONNECT_SECONDS", default=10.0)
 # How often a call is tried again, and how long it waits in all while no endpoint takes calls.
 LLM_MAX_RETRIES = env.int("LLM_MAX_RETRIES", default=4)
 LLM_MAX_WAIT_SECONDS = env.float("LLM_MAX_WAIT_SECONDS", default=60.0)
+# What models cost per million tokens, by the name that figures are recorded under:
+# {"model": {"input": 2.5, "output": 10, "cached_input": 1.25}}. A model that is not there has no known price.
+MODEL_PRICES = env.json_object("MODEL_PRICES")
+MODEL_CURRENCY = env.str("MODEL_CURRENCY", default="") or "USD"
+# Whether evaluations keep the answers of models and are answered from kept ones.
+EVALUATION_CACHE = env.bool("EVALUATION_CACHE", default=True)
 # Seconds that the rehearsal model waits before each answer, to rehearse long evaluations with.
 REHEARSAL_DELAY_SECONDS = env.float("REHEARSAL_DELAY_SECONDS", default=0.0)
 
@@ -205,8 +222,16 @@ EVALUATION_LIVE_TOOLS = env.bool("EVALUATION_LIVE_TOOLS", default=False)
 # Where the repositories of harnesses are fetched from and pushed to, by harness name; evolution/adapters/remotes.py
 # has the form. None by default: no harness reaches out.
 HARNESS_REMOTES = env.json("HARNESS_REMOTES", default={})
-# Cases that one task of an evaluation has under way at once.
-EVALUATION_CONCURRENCY = env.int("EVALUATION_CONCURRENCY", default=8)
+# Cases of an evaluation that are under way at once, in all processes, where it does not say otherwise itself.
+EVALUATION_CONCURRENCY = env.int("EVALUATION_CONCURRENCY", default=32)
+# Tasks that are sent for an evaluation at the start; each of them works on as much of it as it can.
+EVALUATION_TASKS = env.int("EVALUATION_TASKS", default=16)
+# Seconds after which a task of an evaluation gives way to what else waits for a worker.
+EVALUATION_TASK_SECONDS = env.float("EVALUATION_TASK_SECONDS", default=60.0)
+# Seconds for which workers keep what they have made while the database is away.
+EVALUATION_DATABASE_PATIENCE = env.float("EVALUATION_DATABASE_PATIENCE", default=120.0)
+# How often what failed of an outage is tried again by itself before an evaluation ends with errors.
+EVALUATION_RETRY_ROUNDS = env.int("EVALUATION_RETRY_ROUNDS", default=1)
 # A worker renews its hold on a task of an evaluation three times as often; this long after it dies another takes over.
 EVALUATION_LEASE_SECONDS = env.float("EVALUATION_LEASE_SECONDS", default=30.0)
 

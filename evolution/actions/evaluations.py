@@ -1,6 +1,7 @@
 """What people do with evaluations: start, cancel, resume. The work itself is done by Celery's workers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.db import transaction
 
@@ -8,6 +9,7 @@ from evolution.actors import Actor, Role
 from evolution.adapters import chat
 from evolution.loop import evaluation as loop
 from evolution.loop.locks import lock_harness
+from evolution.loop.rejudging import create_rejudgement
 from evolution.loop.steps import settle_steps
 from evolution.models import DatasetVersion, Evaluation, Harness
 from evolution.tasks.evaluations import enqueue_evaluation
@@ -24,27 +26,41 @@ def start_evaluation(
     splits: Iterable[str] = loop.DEFAULT_SPLITS,
     repeats: int = 1,
     faults: Iterable[Fault] = (),
+    concurrency: int | None = None,
+    budget: Mapping[str, Any] | None = None,
+    is_fresh: bool = False,
+    base: str = "",
     enqueue: bool = True,
 ) -> Evaluation:
     """Start measuring a commit (or branch, or tag) on a dataset version, by default the newest one.
 
-    `faults` strike tool calls in every case. An identical evaluation that runs or is finished is returned instead.
-    With `enqueue` false the caller performs it.
+    `faults` strike tool calls in every case. At most `concurrency` cases are under way at once, and no more than
+    `budget` is used: {"calls", "tokens", "money", "seconds"}, each optional. An identical evaluation that runs or is
+    finished is returned instead, unless `is_fresh`. What is missing of `base`, a commit or ref to compare with, is
+    measured beside it, under a budget of its own. With `enqueue` false the caller performs it.
     """
     actor.require(Role.DEVELOPER)
     version = dataset_version or loop.newest_version(harness)
-    evaluation = loop.create_evaluation(
-        actor,
-        harness,
-        commit,
-        version,
+    options: dict[str, Any] = {
         **name_models(harness, version, splits),
-        splits=splits,
-        repeats=repeats,
-        faults=faults,
+        "splits": list(splits),
+        "repeats": repeats,
+        "faults": list(faults),
+        "concurrency": concurrency,
+        "budget": budget,
+    }
+    compared = None
+    if base:
+        compared = loop.create_evaluation(actor, harness, base, version, resumes=True, **options)
+        # Steps that rest on it wait for it again.
+        settle_steps(compared)
+    evaluation = loop.create_evaluation(
+        actor, harness, commit, version, base=compared, is_fresh=is_fresh, **options
     )
     if enqueue:
         enqueue_evaluation(evaluation)
+    if enqueue and compared is not None and compared != evaluation:
+        enqueue_evaluation(compared)
     return evaluation
 
 
@@ -73,15 +89,44 @@ def cancel_evaluation(actor: Actor, evaluation: Evaluation) -> None:
 
 
 @transaction.atomic
-def resume_evaluation(actor: Actor, evaluation: Evaluation, *, enqueue: bool = True) -> int:
+def resume_evaluation(
+    actor: Actor,
+    evaluation: Evaluation,
+    *,
+    budget: Mapping[str, Any] | None = None,
+    enqueue: bool = True,
+) -> int:
     """Measure what has no score: errors again, and what was not reached. Returns how many pairs that is.
 
+    With `budget`, which counts from the evaluation's beginning on, in place of the one that it has.
     An undecided step that rests on the evaluation waits for it again.
     """
     actor.require(Role.DEVELOPER)
     lock_harness(evaluation.harness)
-    missing = loop.resume_evaluation(actor, evaluation)
+    missing = loop.resume_evaluation(actor, evaluation, budget)
     settle_steps(evaluation)
     if enqueue:
         enqueue_evaluation(evaluation)
     return missing
+
+
+@transaction.atomic
+def rejudge_evaluation(
+    actor: Actor,
+    evaluation: Evaluation,
+    judge_ref: str = "main",
+    *,
+    is_fresh: bool = False,
+    enqueue: bool = True,
+) -> Evaluation:
+    """Start judging the answers of an evaluation that has ended by another version of the judge; no agent is asked.
+
+    Returns the evaluation that holds the new scores: the one that runs or is finished if the same was asked before,
+    unless `is_fresh`. With `enqueue` false the caller performs it. Raises LoopError and what a bad ref raises.
+    """
+    actor.require(Role.DEVELOPER)
+    judge_model = chat.build_model(chat.Role.JUDGE).name
+    made = create_rejudgement(actor, evaluation, judge_ref, judge_model=judge_model, is_fresh=is_fresh)
+    if enqueue:
+        enqueue_evaluation(made)
+    return made

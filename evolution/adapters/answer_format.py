@@ -60,6 +60,9 @@ class FormatMemory:
     the same. What was learnt is forgotten after a while.
     """
 
+    # Whether the endpoint takes a seed, until it has refused one.
+    takes_seed = True
+
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._learnt: dict[tuple[str, str], _Learnt] = {}
@@ -68,13 +71,16 @@ class FormatMemory:
         """The formats worth trying for a request, the best first; the first one says nothing without a schema."""
         if request.response_schema is None:
             return iter([AnswerFormat.SCHEMA])
+        # Most servers take everything, and a schema's digest costs more than the rest of it.
+        if not self._learnt:
+            return iter(AnswerFormat)
         learnt = self._learnt.get(_key(request), _Learnt())
         first = learnt.first if learnt.until > self._clock() else AnswerFormat.SCHEMA
         return (one for one in AnswerFormat if one >= first)
 
     def keep(self, request: ChatRequest, taken: AnswerFormat, refusals: Sequence[ChatError] = ()) -> None:
         """Remember what worked, for the same model and schema, and what was refused in better formats before it."""
-        if request.response_schema is None:
+        if request.response_schema is None or not (refusals or self._learnt):
             return
         if not refusals:
             # What was asked first went well; only what has been learnt already stays.

@@ -1,6 +1,8 @@
 """Edge to the models: which model serves a role. The client of real endpoints is loaded only when one is set."""
 
 import asyncio
+import hashlib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,8 +15,10 @@ from evolution.adapters.endpoints import Endpoint, Times, read_endpoints
 from evolution.adapters.health import Health
 from evolution.adapters.rehearsal.model import RehearsalModel
 from evolution.adapters.routing import Route, RoutedChatModel
+from evolution.adapters.token_estimates import TokenEstimates
 from evolution.errors import LoopError
 from evolution.limits.places import Places
+from evolution.limits.shares import open_limit
 from evolution.ports import NamedModel
 from harness_repo.runtime.chat import ChatModel, ChatReply, ChatRequest
 
@@ -34,14 +38,17 @@ class Role(StrEnum):
 class _Known:
     """What this process has learnt of an endpoint."""
 
-    places: Places = field(default_factory=Places)
+    places: Places
     memory: FormatMemory = field(default_factory=FormatMemory)
     # By the model's name there.
     healths: dict[str, Health] = field(default_factory=dict)
+    tokens: dict[str, TokenEstimates] = field(default_factory=dict)
 
 
 # By address and key: what one role learns of a server holds for the others, and for later tasks.
 _known: dict[tuple[str, str], _Known] = {}
+# The shares of limits are the parent's.
+os.register_at_fork(after_in_child=_known.clear)
 
 
 def build_model(role: str, recorded: str = "") -> NamedModel:
@@ -76,6 +83,12 @@ def model_name(role: str) -> str:
         return ""
 
 
+def count_places(role: str) -> int:
+    """How many calls may be under way at once at the endpoints of a role; 0 where one of them has no limit."""
+    limits = [endpoint.concurrency for endpoint in configured_endpoints() if endpoint.serves(role)]
+    return sum(limits) if all(limits) else 0
+
+
 def rehearsal_name(role: str) -> str:
     """What the rehearsal model is called in a role."""
     return f"rehearsal-{role}"
@@ -94,6 +107,9 @@ def configured_endpoints() -> tuple[Endpoint, ...]:
         settings.LLM_BASE_URL,
         settings.LLM_API_KEY,
         concurrency=settings.LLM_CONCURRENCY,
+        requests_per_minute=settings.LLM_REQUESTS_PER_MINUTE,
+        tokens_per_minute=settings.LLM_TOKENS_PER_MINUTE,
+        seed=settings.LLM_SEED,
         seconds=times.call,
         connect_seconds=times.connect,
     )
@@ -155,16 +171,34 @@ def _routed(endpoints: Sequence[tuple[Endpoint, str]], stands_for: str) -> ChatM
     for endpoint, name in endpoints:
         known = _know(endpoint)
         health = known.healths.setdefault(name, Health(f"{endpoint.label} ({name})", known.places))
-        routes.append(Route(OpenAIChatModel(endpoint, known.memory), health, name, stands_for))
+        tokens = known.tokens.setdefault(name, TokenEstimates())
+        routes.append(Route(OpenAIChatModel(endpoint, known.memory), health, name, stands_for, tokens))
     return RoutedChatModel(
         routes, max_retries=settings.LLM_MAX_RETRIES, most_wait=settings.LLM_MAX_WAIT_SECONDS
     )
 
 
 def _know(endpoint: Endpoint) -> _Known:
-    known = _known.setdefault((endpoint.base_url, endpoint.api_key), _Known())
-    known.places.limit = endpoint.concurrency
-    return known
+    identity = endpoint.base_url, endpoint.api_key
+    places = open_limit(
+        limit_name(endpoint),
+        endpoint.concurrency,
+        requests_per_minute=endpoint.requests_per_minute,
+        tokens_per_minute=endpoint.tokens_per_minute,
+    )
+    return _known.setdefault(identity, _Known(places))
+
+
+def limit_name(endpoint: Endpoint) -> str:
+    """What an endpoint's limit is called in all processes; tells nothing of its key."""
+    identity = f"{endpoint.base_url}\n{endpoint.api_key}".encode()
+    return f"endpoint:{hashlib.blake2b(identity, digest_size=16).hexdigest()}"
+
+
+def warm_up() -> None:
+    """Load what calls need, where there is an endpoint to call: half a second that the first call need not wait for."""
+    if configured_endpoints():
+        from evolution.adapters.openai_chat import OpenAIChatModel  # noqa: F401, PLC0415
 
 
 def _rehearsal_model() -> ChatModel:
@@ -178,6 +212,8 @@ class SlowModel:
     def __init__(self, model: ChatModel, seconds: float) -> None:
         self._model = model
         self._seconds = seconds
+        # As it answers nothing else.
+        self.identity: str = getattr(model, "identity", "")
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Wait, then answer as the model does."""

@@ -23,8 +23,13 @@ class Endpoint:
     roles: frozenset[str] = frozenset()
     # Role -> what this server calls the model; "" is for every role without one of its own.
     models: Mapping[str, str] = field(default_factory=dict)
-    # Calls that one process has under way here at most; 0 is no limit.
+    # Calls that all processes together have under way here at most, and begin in any minute, and the tokens of these;
+    # 0 is no limit.
     concurrency: int = 0
+    requests_per_minute: int = 0
+    tokens_per_minute: int = 0
+    # Whether each repeat is sent a seed of its own.
+    seed: bool = True
     # Of one call from beginning to end; of reaching the server; and without a byte from it, 0 as for the whole call.
     seconds: float = 60.0
     connect_seconds: float = 10.0
@@ -58,6 +63,9 @@ class _Entry(BaseModel):
     roles: list[str] = []
     model: str | dict[str, str] = ""
     concurrency: int = Field(0, ge=0)
+    requests_per_minute: int = Field(0, ge=0)
+    tokens_per_minute: int = Field(0, ge=0)
+    seed: bool = True
     seconds: float | None = Field(None, gt=0)
     connect_seconds: float | None = Field(None, gt=0)
     read_seconds: float = Field(0, ge=0)
@@ -92,6 +100,9 @@ def _read(data: Any, number: int, roles: Sequence[str], times: Times) -> Endpoin
             roles=frozenset(entry.roles),
             models=entry.model if isinstance(entry.model, dict) else {"": entry.model},
             concurrency=entry.concurrency,
+            requests_per_minute=entry.requests_per_minute,
+            tokens_per_minute=entry.tokens_per_minute,
+            seed=entry.seed,
             seconds=entry.seconds or times.call,
             connect_seconds=entry.connect_seconds or times.connect,
             read_seconds=entry.read_seconds,

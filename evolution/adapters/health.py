@@ -1,7 +1,8 @@
 """What this process knows of a model at an endpoint: how the last calls ended, and whether to leave it alone.
 
-A server that asks to wait is paused. One that fails too often is isolated for a while; then a single call tries it,
-and opens it again or isolates it for twice as long. Nothing here waits or calls; `routing` does.
+A server that asks to wait is paused, unless it asks that of few calls among many. One that fails too often is isolated
+for a while; then a single call tries it, and opens it again or isolates it for twice as long. Nothing here waits or
+calls; `routing` does.
 """
 
 import logging
@@ -18,6 +19,12 @@ logger = logging.getLogger(__name__)
 
 # The longest pause that a server may ask for; what asks for more is not believed.
 LONGEST_PAUSE = 3600.0
+# Of the last so many calls a server may turn away so few, and each for so many seconds, without a pause for all: a
+# gateway has a bad moment, or our calls come a little too fast, and those that were turned away wait by themselves.
+RECENT_CALLS = 20
+FEW_TURNED_AWAY = 2
+ENOUGH_OTHERS = 10
+SHORT_WAIT = 10.0
 # Of a kind that says nothing about how the server is: it answered, and did not like what it was asked.
 _ALIVE = frozenset({"refused", "configuration"})
 
@@ -46,6 +53,8 @@ class Ticket:
 
     started: float
     is_trial: bool = False
+    # Of tokens, as far as one could tell; 0 where nobody counts them.
+    cost: int = 0
 
 
 class Health:
@@ -70,6 +79,8 @@ class Health:
         self._clock = clock
         self._lock = threading.Lock()
         self._ends: deque[tuple[float, bool]] = deque()
+        # Of the last calls, whether they were turned away.
+        self._turned_away: deque[bool] = deque(maxlen=RECENT_CALLS)
         self._avoided_until = 0.0
         self._paused_at = self._paused_until = 0.0
         self._pauses = 0
@@ -77,16 +88,16 @@ class Health:
         self._cool_down = self._rules.cool_down
         self._on_trial = False
 
-    def try_start(self, *, alone: bool, waiting: Waiting | None = None) -> Ticket | None:
+    def try_start(self, *, alone: bool, waiting: Waiting | None = None, cost: int = 0) -> Ticket | None:
         """A ticket for a call now, or None.
 
         `alone` says that all others of the role are isolated too; `waiting` is who may have been promised a place.
         """
         with self._lock:
-            if self._seconds_left(alone=alone) > 0 or not self.places.take(waiting):
+            if self._seconds_left(alone=alone) > 0 or not self.places.take(waiting, cost):
                 return None
             self._on_trial = self.isolated_at is not None
-            return Ticket(self._clock(), is_trial=self._on_trial)
+            return Ticket(self._clock(), self._on_trial, cost)
 
     def finish(self, ticket: Ticket, failure: ChatError | None) -> None:
         """Note how the ticket's call ended; None for a reply."""
@@ -157,9 +168,8 @@ class Health:
             return self._note_answer(ticket, failure)
         self.last_failure = failure
         is_turned_away = failure.kind == "rate_limit"
-        is_paused = (
-            self._pause(ticket, failure) if is_turned_away or failure.retry_after is not None else False
-        )
+        is_asked_to_wait = is_turned_away or failure.retry_after is not None
+        is_paused = is_asked_to_wait and not self._is_lone(failure) and self._pause(ticket, failure)
         # Too many requests are no failure of the server's: it is up.
         return (self._open(ticket) if is_turned_away else self._note_failure(ticket)) or is_paused
 
@@ -167,6 +177,7 @@ class Health:
         if failure is not None and failure.kind == "configuration":
             self._avoided_until = self._clock() + self._rules.window
         was_isolated = self._open(ticket)
+        self._turned_away.append(False)
         if self.isolated_at is None:
             self._pauses = 0
             self._ends.append((self._clock(), True))
@@ -200,6 +211,17 @@ class Health:
         values = self.label, self._cool_down, self._failures(), len(self._ends), self.last_failure
         logger.warning("endpoint %s isolated for %.1f s: %d of %d calls failed, the last: %s", *values)
         return True
+
+    def _is_lone(self, failure: ChatError) -> bool:
+        """Whether a call that was turned away is one of few among many that were not; counts it.
+
+        Calls under way count too: a server turns away at once, and answers when it has thought.
+        """
+        self._turned_away.append(True)
+        turned_away = sum(self._turned_away)
+        is_short = (failure.retry_after or 0.0) <= SHORT_WAIT
+        others = len(self._turned_away) - turned_away + self.places.in_flight - 1
+        return is_short and turned_away <= FEW_TURNED_AWAY and others >= ENOUGH_OTHERS
 
     def _pause(self, ticket: Ticket, failure: ChatError) -> bool:
         """Leave it alone for as long as it asks, or for longer each time; False when it is paused longer anyway."""

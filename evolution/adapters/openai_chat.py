@@ -1,17 +1,20 @@
-"""One OpenAI-compatible endpoint behind the ChatModel protocol, through the official client; one try per call.
+"""One OpenAI-compatible endpoint behind the ChatModel protocol, as the official client speaks it; one try per call.
 
 Trying again, here or at another endpoint, is `routing`'s.
 """
 
 import asyncio
+import hashlib
 import json
 import math
 import re
 import time
-from collections.abc import AsyncIterator
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any, Self
 
+import aiohttp
 import httpx2
 import openai
 
@@ -20,74 +23,86 @@ from evolution.adapters.completions import LONGEST_MESSAGE, classify_status, cle
 from evolution.adapters.endpoints import Endpoint
 from evolution.adapters.event_stream import is_event_stream, join_stream
 from evolution.adapters.health import LONGEST_PAUSE
-from harness_repo.runtime.bodies import BodyRefused, BodyTooLong, no_cookies, unpack
+from evolution.adapters.transport import LONGEST_ANSWER, Answer, Transport
+from harness_repo.runtime.bodies import BodyRefused, BodyTooLong
 from harness_repo.runtime.chat import ChatError, ChatErrorKind, ChatReply, ChatRequest
 from harness_repo.runtime.hiding import hide
 
-# Far more than a model says in a call, unpacked.
-LONGEST_ANSWER = 8_000_000
 # What servers ask for beyond it is a mistake, such as the time of day: as if nothing had been asked.
 LONGEST_WAIT = LONGEST_PAUSE
 # Looks like a key wherever it stands, also when a server repeats it in an error.
 _KEY = re.compile(r"\b(?:sk|pk|key|Bearer)[-_ ][A-Za-z0-9_\-*.]{6,}")
+# A 400 or 422 of a server that knows no seed.
+_SEED = re.compile(r"\bseed\b", re.IGNORECASE)
 
-
-# What a call may end with: the client's own errors, our limits, and a request that can't be written down.
-FAILURES = (openai.OpenAIError, TimeoutError, BodyRefused, UnicodeError, httpx2.InvalidURL)
+# What a call may end with: the client's own errors, the connection's, our limits, and a request that can't be
+# written down.
+FAILURES = (
+    openai.OpenAIError,
+    aiohttp.ClientError,
+    TimeoutError,
+    OSError,
+    BodyRefused,
+    UnicodeError,
+    httpx2.InvalidURL,
+)
 
 
 class OpenAIChatModel:
-    """A ChatModel on the official client. Answers, or raises ChatError; every call ends within its endpoint's time.
+    """A ChatModel at an endpoint. Answers, or raises ChatError; every call ends within its endpoint's time.
 
     Entered as an async context manager it keeps its connections until it is left; without, each call has its own.
+    Each repeat is sent a seed of its own, unless the harness states one or the server does not take any.
     """
 
     def __init__(self, endpoint: Endpoint, memory: FormatMemory | None = None) -> None:
         self._endpoint = endpoint
         self._memory = memory or FormatMemory()
-        self._client: openai.AsyncOpenAI | None = None
+        self._transport: Transport | None = None
 
     async def __aenter__(self) -> Self:
-        self._client = self._build_client()
+        # One that can't be built is told by each call.
+        try:
+            self._transport = Transport(self._endpoint)
+        except FAILURES:
+            self._transport = None
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.close()
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Answer the request, or raise ChatError."""
-        if self._client is not None:
-            return await self._ask(self._client, request)
-        async with self._build_client() as client:
-            return await self._ask(client, request)
+        if self._transport is not None:
+            return await self._ask(self._transport, request)
+        try:
+            transport = Transport(self._endpoint)
+        except FAILURES as failure:
+            raise self._chat_error(failure) from failure
+        async with transport:
+            return await self._ask(transport, request)
 
-    def _build_client(self) -> openai.AsyncOpenAI:
-        endpoint = self._endpoint
-        times = httpx2.Timeout(endpoint.read_seconds or endpoint.seconds, connect=endpoint.connect_seconds)
-        return openai.AsyncOpenAI(
-            # The client insists on a key; local servers have none.
-            api_key=endpoint.api_key or "none",
-            base_url=endpoint.base_url or None,
-            timeout=times,
-            max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(
-                # A prompt goes to the server that was configured, and to no other.
-                follow_redirects=False,
-                # What is small on the wire can be huge unpacked.
-                headers={"Accept-Encoding": "identity"},
-                cookies=no_cookies(),
-                event_hooks={"response": [_limit_answer]},
-            ),
-        )
+    async def _ask(self, transport: Transport, request: ChatRequest) -> ChatReply:
+        """Ask with a seed, and without when the server does not know what that is."""
+        if not self._endpoint.seed or not self._memory.takes_seed or "seed" in request.parameters:
+            return await self._ask_in_formats(transport, request)
+        try:
+            return await self._ask_in_formats(transport, with_seed(request))
+        except ChatError as failure:
+            if failure.kind != "refused" or not _SEED.search(str(failure)):
+                raise
+        reply = await self._ask_in_formats(transport, request)
+        self._memory.takes_seed = False
+        return reply
 
-    async def _ask(self, client: openai.AsyncOpenAI, request: ChatRequest) -> ChatReply:
+    async def _ask_in_formats(self, transport: Transport, request: ChatRequest) -> ChatReply:
         """Ask in the best format that the server takes; when it takes none, its first refusal says most."""
         refusals: list[ChatError] = []
         for answer_format in self._memory.formats(request):
             try:
-                reply = await self._call(client, body_in(request, answer_format))
+                reply = await self._call(transport, body_in(request, answer_format))
             except ChatError as failure:
                 refusals.append(failure)
                 if request.response_schema is None or not is_about_the_format(failure):
@@ -97,14 +112,17 @@ class OpenAIChatModel:
                 return reply
         raise refusals[0]
 
-    async def _call(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> ChatReply:
+    async def _call(self, transport: Transport, body: dict[str, Any]) -> ChatReply:
         started = time.monotonic()
         try:
+            data = write_body(body)
             async with asyncio.timeout(self._endpoint.seconds):
-                response = await client.post("/chat/completions", body=body, cast_to=httpx2.Response)
+                answer = await transport.post(data)
+            if not 200 <= answer.status < 300:
+                raise transport.status_error(answer)
         except FAILURES as failure:
             raise self._chat_error(failure) from failure
-        return read_reply(read_answer(response), (time.monotonic() - started) * 1000)
+        return read_reply(read_answer(answer), (time.monotonic() - started) * 1000)
 
     def _chat_error(self, failure: Exception) -> ChatError:
         kind, retryable = classify_error(failure)
@@ -112,9 +130,30 @@ class OpenAIChatModel:
         return ChatError(text, kind, retryable=retryable, retry_after=retry_after(failure))
 
 
-def read_answer(response: httpx2.Response) -> Any:
+def with_seed(request: ChatRequest) -> ChatRequest:
+    """The request with the seed of its repeat."""
+    return replace(request, parameters={**request.parameters, "seed": seed_of(request.repeat)})
+
+
+@lru_cache
+def seed_of(repeat: int) -> int:
+    """The seed of a repeat: 31 bits, which follow from its number alone."""
+    digest = hashlib.blake2b(f"repeat {repeat}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def write_body(body: dict[str, Any]) -> bytes:
+    """The JSON of a request; UnicodeError for half a surrogate pair, and ChatError for what JSON has no words for."""
+    try:
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as failure:
+        raise ChatError(f"the request can't be written as JSON: {failure}", "refused") from failure
+    return text.encode()
+
+
+def read_answer(answer: Answer) -> Any:
     """The JSON of a body, whatever type it claims; ChatError for what is none."""
-    content_type, body = response.headers.get("content-type", ""), response.content
+    content_type, body = answer.headers.get("Content-Type", ""), answer.body
     try:
         return join_stream(body) if is_event_stream(content_type, body) else json.loads(body)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as failure:
@@ -122,34 +161,14 @@ def read_answer(response: httpx2.Response) -> Any:
         raise ChatError(clean_text(text)[:LONGEST_MESSAGE], "bad_response", retryable=True) from failure
 
 
-async def _limit_answer(response: httpx2.Response) -> None:
-    """Have the body unpacked here, up to a length, before the client unpacks it without one."""
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        encoding = response.headers.pop("content-encoding", "")
-        response.stream = _LimitedStream(response.stream, encoding)
-
-
-class _LimitedStream(httpx2.AsyncByteStream):
-    """A body, unpacked; BodyRefused when it is too long or cannot be unpacked."""
-
-    def __init__(self, stream: httpx2.AsyncByteStream, encoding: str) -> None:
-        self._stream = stream
-        self._encoding = encoding
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in unpack(self._stream, self._encoding, LONGEST_ANSWER):
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
 def classify_error(failure: Exception) -> tuple[ChatErrorKind, bool]:
     """The kind of a failed try, and whether the same call may work later."""
     match failure:
-        case TimeoutError() | openai.APITimeoutError():
+        case TimeoutError():
             return "timeout", True
-        case openai.APIConnectionError():
+        case aiohttp.InvalidURL():
+            return "configuration", False
+        case aiohttp.ClientError() | OSError():
             return "connection", True
         case openai.APIStatusError(status_code=status, code=code):
             # No money left is a 429 too, and waiting brings none.
@@ -163,15 +182,14 @@ def classify_error(failure: Exception) -> tuple[ChatErrorKind, bool]:
 
 def describe_error(failure: Exception) -> str:
     """What went wrong, for people; may still hold a key."""
-    if isinstance(failure, TimeoutError):
+    if isinstance(failure, TimeoutError) and not isinstance(failure, aiohttp.ClientError):
         return "the call took longer than it may"
     if isinstance(failure, BodyTooLong):
         return f"the answer is longer than {LONGEST_ANSWER} bytes"
-    text = f"{type(failure).__name__}: {getattr(failure, 'message', '') or failure}"
+    text = f"{type(failure).__name__}: {getattr(failure, 'message', '') or failure}".removesuffix(": ")
     if isinstance(failure, openai.APIStatusError) and failure.response.is_redirect:
         return f"{text}; the server redirects to {failure.response.headers.get('location', '')!r}"
-    cause = failure.__cause__ if isinstance(failure, openai.APIConnectionError) else None
-    return f"{text} ({type(cause).__name__}: {cause})" if cause else text
+    return text
 
 
 def retry_after(failure: Exception) -> float | None:

@@ -3,15 +3,18 @@
 import asyncio
 import contextlib
 import random
-import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from evolution.adapters.health import Health, Ticket
+from evolution.adapters.token_estimates import TokenEstimates
+from evolution.limits.pacing import step_back
 from evolution.limits.places import Places
-from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest
+from evolution.limits.tries import announce_retry
+from evolution.limits.waiting import Turn
+from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest, Usage
 
 # Seconds before a call asks again where it failed: the first time, and at most.
 FIRST_BACK_OFF = 0.5
@@ -29,6 +32,17 @@ class Route:
     # What this endpoint calls the model that requests call `stands_for`; any other name goes out as it is.
     model_name: str = ""
     stands_for: str = ""
+    tokens: TokenEstimates = field(default_factory=TokenEstimates)
+
+    def cost(self, request: ChatRequest) -> int:
+        """What a request will take of the endpoint's limit on tokens; 0 where it has none."""
+        return self.tokens.estimate(request) if self.health.places.counts_tokens else 0
+
+    def settle(self, request: ChatRequest, cost: int, usage: Usage) -> None:
+        """Take into account what a request has taken of which `cost` was expected."""
+        if cost:
+            self.health.places.settle(cost, usage.prompt_tokens + usage.completion_tokens or cost)
+            self.tokens.learn(request, usage)
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         """Pass a request on; ChatError as the model raises it."""
@@ -41,9 +55,10 @@ class RoutedChatModel:
     """A ChatModel over the endpoints of a role, with retries.
 
     A call that fails goes to an endpoint that has not failed it yet; when all have, it backs off and begins anew, up
-    to `max_retries` times in all. Pauses that servers ask for (Retry-After) are kept. While every endpoint is paused
-    or isolated a call waits, in all no longer than `most_wait` seconds, and no longer than that after the last one was
-    isolated: what is down for longer is told at once. Raises ChatError; a request that was refused is not repeated.
+    to `max_retries` times in all. What servers ask to wait (Retry-After) is waited: by the
+    call that was turned away and, where that happens to many, by all. While every endpoint is paused or isolated a
+    call waits, in all no longer than `most_wait` seconds, and no longer than that after the last one was isolated: what
+    is down for longer is told at once. Raises ChatError; a request that was refused is not repeated.
 
     Entered as an async context manager it keeps its connections until it is left.
     """
@@ -77,7 +92,7 @@ class RoutedChatModel:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Answer the request, or raise ChatError."""
-        call = _Call(self.routes, self._max_retries, self._most_wait, self._clock)
+        call = _Call(request, self.routes, self._max_retries, self._most_wait, self._clock)
         while True:
             route, ticket = await call.find_place()
             try:
@@ -85,11 +100,14 @@ class RoutedChatModel:
             except ChatError as failure:
                 route.health.finish(ticket, failure)
                 call.note(route, failure)
+                await announce_retry(failure)
             except BaseException:
                 route.health.abandon(ticket)
                 raise
             else:
                 route.health.finish(ticket, None)
+                route.settle(request, ticket.cost, reply.usage)
+                await step_back()
                 return reply
 
 
@@ -98,13 +116,17 @@ class _Call:
 
     def __init__(
         self,
+        request: ChatRequest,
         routes: Sequence[Route],
         max_retries: int,
         most_wait: float,
         clock: Callable[[], float],
     ) -> None:
+        self._request = request
         # Those that may answer it.
         self._left = list(routes)
+        # When those may be asked again that asked this call to wait, and not all.
+        self._ready_at: dict[int, float] = {}
         # Those that have failed it since it last backed off.
         self._failed: list[Route] = []
         self._failures = 0
@@ -115,19 +137,21 @@ class _Call:
         self._clock = clock
         # Where it stands in line, and as whom.
         self._queues: list[Places] = []
-        self._waiting: _Waiting | None = None
+        self._waiting: Turn | None = None
 
     async def find_place(self) -> tuple[Route, Ticket]:
         """The endpoint to ask next and the ticket for it; waits for one, or raises ChatError when none will do."""
         try:
             while True:
                 alone = all(route.health.isolated_at is not None for route in self._left)
-                fresh = [route for route in self._left if route not in self._failed]
-                for route in sorted(fresh, key=self._preference):
-                    if ticket := route.health.try_start(alone=alone, waiting=self._waiting):
+                fresh = self._fresh()
+                for route in sorted(fresh, key=self._preference) if len(fresh) > 1 else fresh:
+                    cost = route.cost(self._request)
+                    if ticket := route.health.try_start(alone=alone, waiting=self._waiting, cost=cost):
                         return route, ticket
                 # Busy ones are worth waiting for; else those that failed are as good once a while has passed.
-                if self._failed and all(route.health.seconds_left(alone=alone) > 0 for route in fresh):
+                is_nobody_left = all(route.health.seconds_left(alone=alone) > 0 for route in fresh)
+                if not fresh or (self._failed and is_nobody_left):
                     await self._back_off()
                 else:
                     await self._wait(fresh, alone=alone)
@@ -141,10 +165,24 @@ class _Call:
             raise failure
         if failure.retryable:
             self._failed.append(route)
+            if failure.retry_after and not route.health.seconds_left(alone=True):
+                self._ready_at[id(route)] = self._clock() + failure.retry_after
         else:
             self._left.remove(route)
         if not self._left or self._failures > self._max_retries:
             raise self._last_word(failure)
+
+    def _fresh(self) -> list[Route]:
+        """Those that have not failed it of late, and may be asked."""
+        return [
+            route
+            for route in self._left
+            if route not in self._failed and self._seconds_until_ready(route) <= 0
+        ]
+
+    def _seconds_until_ready(self, route: Route) -> float:
+        ready_at = self._ready_at.get(id(route))
+        return ready_at - self._clock() if ready_at is not None else 0.0
 
     def _preference(self, route: Route) -> tuple[bool, int, float]:
         """Least loaded first; of equals, the one that has not been asked for longest."""
@@ -156,8 +194,10 @@ class _Call:
         self._back_offs += 1
         self._failed.clear()
         self._leave_queues()
+        asked = min(self._seconds_until_ready(route) for route in self._left)
         # Calls that failed together need not come back together.
-        await asyncio.sleep(seconds * random.uniform(0.75, 1))  # noqa: S311
+        chance = random.random()  # noqa: S311
+        await asyncio.sleep(max(seconds * (0.75 + chance / 4), asked * (1 + chance / 20)))
 
     async def _wait(self, routes: Sequence[Route], *, alone: bool) -> None:
         """Wait until one of them may have a place; ChatError when none will in time."""
@@ -188,9 +228,12 @@ class _Call:
         queues = [route.health.places for route in routes]
         if self._waiting is None or self._waiting.is_woken or not in_line or queues != self._queues:
             self._leave_queues()
-            self._waiting, self._queues = _Waiting(), queues
-            for places in queues:
-                (places.queue if in_line else places.watch)(self._waiting)
+            self._waiting, self._queues = Turn(), queues
+            for route in routes:
+                if in_line:
+                    route.health.places.queue(self._waiting, route.cost(self._request))
+                else:
+                    route.health.places.watch(self._waiting)
         await self._waiting.wait(seconds)
         if not in_line:
             self._leave_queues()
@@ -216,33 +259,3 @@ class _Call:
         text = f"{failure} (the last of {self._failures} tries)"
         kind, wait = failure.kind, failure.retry_after
         return ChatError(text, kind, retryable=failure.retryable, retry_after=wait)
-
-
-class _Waiting:
-    """A call that sleeps until an endpoint has a place; woken at most once, from any thread."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._woken = asyncio.Event()
-        self._once = threading.Lock()
-
-    @property
-    def is_woken(self) -> bool:
-        return self._once.locked()
-
-    def wake(self) -> bool:
-        """Wake it; False when that has been done."""
-        if not self._once.acquire(blocking=False):
-            return False
-        try:
-            self._loop.call_soon_threadsafe(self._woken.set)
-        except RuntimeError:
-            # Its loop was closed under it.
-            return False
-        return True
-
-    async def wait(self, seconds: float) -> None:
-        """Sleep until woken, at most so long."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()

@@ -4,21 +4,27 @@ Makes the records and says when they are complete; `shards` does the work, `scor
 """
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
-from django.db.models import Avg, Count, Q
+from django.db.models import Avg, Count, F, Q, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError, StaleState
+from evolution.loop.budgets import check_budget
+from evolution.loop.outcomes import BUDGET, RETRYABLE_KINDS
+from evolution.loop.pairs import BATCH, count_results, fill_missing, requeue_failed, requeue_incomplete
 from evolution.loop.repositories import check_has_agent, open_repository, read_version
 from evolution.loop.runners import build_runner, describe_runner, reaches_the_world
 from evolution.loop.scoring import Scorer
-from evolution.models import DatasetVersion, Evaluation, EvaluationShard, Harness
+from evolution.models import DatasetCase, DatasetVersion, Evaluation, EvaluationShard, Harness
 from evolution.ports import NamedModel
 from evolution.states import EvaluationState, ShardState, Split
 from evolution.transitions import move, record
@@ -26,14 +32,16 @@ from harness_repo.git.repository import MAIN
 from harness_repo.runtime.access import NO_ACCESS, ToolAccess
 from harness_repo.runtime.faults import Fault, read_faults, unknown_fault_tools
 
-SHARD_PAIRS = 16
+# Enough to store and claim by; few, so that little is left to others when a worker gives way.
+SHARD_PAIRS = 8
+MOST_CONCURRENCY = 10_000
+# An evaluation that nobody has worked on for so long stands still.
+STANDSTILL = timedelta(seconds=30)
 DEFAULT_SPLITS = (Split.DEV, Split.GUARD)
 ACTIVE = (EvaluationState.QUEUED, EvaluationState.RUNNING)
 ENDED = (EvaluationState.FINISHED, EvaluationState.PARTIAL)
 # What a version is judged by; an evaluation under faults says how it bears them.
 UNDISTURBED = Q(faults=[])
-
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -60,12 +68,19 @@ def create_evaluation(
     splits: Iterable[str] = DEFAULT_SPLITS,
     repeats: int = 1,
     faults: Iterable[Fault] = (),
+    concurrency: int | None = None,
+    budget: Mapping[str, Any] | None = None,
+    is_fresh: bool = False,
+    base: Evaluation | None = None,
+    resumes: bool = False,
 ) -> Evaluation:
     """Create the evaluation with its shards, or return the one that measures or has measured exactly the same.
 
-    One that ended with errors, or was cancelled, is not taken again. `user_model` plays the user of conversation
-    cases, and is needed if there are any. Where another agent than our runtime is measured, it stands for `model`.
-    Raises LoopError without a judge, a case, a user or an agent, and for faults of tools that are not there.
+    One that ended with errors, or was cancelled, is not taken again, or resumed with `resumes`; with `is_fresh` none
+    is taken. `user_model` plays the user of conversation cases, and is needed if there are any. Where another agent
+    than our runtime is measured, it stands for `model`. With `base`, both are worked on side by side.
+    Raises LoopError without a judge, a case, a user or an agent, for faults of tools that are not there, and for a
+    budget that can't be kept.
     """
     faults = tuple(faults)
     if harness.judge is None:
@@ -90,15 +105,58 @@ def create_evaluation(
             "live_tools": reaches_the_world(runner),
         }
         _check_agent(harness, wanted["commit"], runner, faults)
-        reusable = Evaluation.objects.filter(harness=harness, **wanted)
-        known = reusable.filter(state__in=(EvaluationState.FINISHED, *ACTIVE)).first()
+        known = None if is_fresh else _find_known(actor, harness, wanted, resumes=resumes)
         if known is not None:
-            return known
-        evaluation = Evaluation.objects.create(harness=harness, created_by=actor.name, **wanted)
-        evaluation.total = _create_shards(evaluation)
+            return _compare_with(known, base)
+        evaluation = Evaluation.objects.create(
+            harness=harness,
+            created_by=actor.name,
+            concurrency=_check_concurrency(concurrency),
+            budget=check_budget(budget, [*([] if runner else [model]), judge_model, wanted["user_model"]]),
+            is_fresh=is_fresh,
+            base=base,
+            **wanted,
+        )
+        evaluation.total = create_shards(evaluation)
         evaluation.save(update_fields=["total"])
         record(actor, "evaluation.created", evaluation, commit=evaluation.commit, pairs=evaluation.total)
     return evaluation
+
+
+def _find_known(
+    actor: Actor, harness: Harness, wanted: Mapping[str, Any], *, resumes: bool
+) -> Evaluation | None:
+    """The evaluation that measures the same: finished or under way, else one that is resumed for it."""
+    same = Evaluation.objects.filter(harness=harness, answers_from=None, origin={}, **wanted)
+    known = same.filter(state__in=(EvaluationState.FINISHED, *ACTIVE)).first()
+    if known is None and resumes and (known := same.first()) is not None:
+        resume_evaluation(actor, known)
+    return known
+
+
+def _compare_with(evaluation: Evaluation, base: Evaluation | None) -> Evaluation:
+    """Have both worked on side by side, if the one has no other base yet."""
+    if base is not None and base != evaluation and evaluation.base_id is None:
+        evaluation.base = base
+        evaluation.save(update_fields=["base"])
+    return evaluation
+
+
+def _check_concurrency(concurrency: int | None) -> int | None:
+    if concurrency is not None and not 1 <= concurrency <= MOST_CONCURRENCY:
+        text = _("cases at once must be a number from 1 to %(most)d, and are %(given)d")
+        raise LoopError(text % {"most": MOST_CONCURRENCY, "given": concurrency})
+    return concurrency
+
+
+def list_batch(evaluation: Evaluation) -> list[Evaluation]:
+    """The evaluation and those that it is compared with, as far as they have not ended: they are worked on together."""
+    compared = Q(pk=evaluation.base_id) | Q(base=evaluation.pk)
+    if evaluation.base_id:
+        compared |= Q(base=evaluation.base_id)
+    batch = Evaluation.objects.filter(Q(pk=evaluation.pk) | compared, state__in=ACTIVE)
+    found = list(batch.select_related("harness__judge").order_by("pk"))
+    return sorted(found, key=lambda one: one.pk != evaluation.pk)
 
 
 def _check_agent(harness: Harness, commit: str, runner: Mapping[str, Any], faults: Iterable[Fault]) -> None:
@@ -147,21 +205,30 @@ def _describe_fault(fault: Mapping[str, Any]) -> str:
     return f"{fault['kind']}:{fault.get('tool', '*')}:{fault.get('rate', 1):g}{bound}"
 
 
-def _create_shards(evaluation: Evaluation) -> int:
-    """Deal the pairs out to shards; returns how many pairs there are."""
+def create_shards(evaluation: Evaluation) -> int:
+    """Deal the pairs out to shards, batch by batch; returns how many pairs there are."""
     cases = evaluation.dataset_version.cases.filter(split__in=evaluation.splits)
-    ids = list(cases.order_by("key").values_list("pk", flat=True))
-    if not ids or evaluation.repeats < 1:
+    count = cases.count()
+    if not count or evaluation.repeats < 1:
         raise LoopError(_("there is nothing to evaluate: no case in these splits, or no repeat"))
-    pairs = list(itertools.product(range(evaluation.repeats), ids))
-    chunks = [pairs[start : start + SHARD_PAIRS] for start in range(0, len(pairs), SHARD_PAIRS)]
-    EvaluationShard.objects.bulk_create(
-        EvaluationShard(
-            evaluation=evaluation, number=number, pairs=[[case, repeat] for repeat, case in chunk]
-        )
-        for number, chunk in enumerate(chunks, 1)
+    shards = (
+        EvaluationShard(evaluation=evaluation, number=number, pairs=pairs)
+        for number, pairs in enumerate(_deal(cases.order_by("key"), evaluation.repeats), 1)
     )
-    return len(pairs)
+    while batch := list(itertools.islice(shards, BATCH)):
+        EvaluationShard.objects.bulk_create(batch)
+    return count * evaluation.repeats
+
+
+def _deal(cases: QuerySet[DatasetCase], repeats: int) -> Iterator[list[list[int]]]:
+    """The pairs of each shard: all cases once, then again."""
+    pairs = (
+        [case, repeat]
+        for repeat in range(repeats)
+        for case in cases.values_list("pk", flat=True).iterator(chunk_size=BATCH)
+    )
+    while shard := list(itertools.islice(pairs, SHARD_PAIRS)):
+        yield shard
 
 
 def build_scorer(
@@ -190,14 +257,19 @@ def build_scorer(
 def finish_evaluation(evaluation: Evaluation) -> bool:
     """End the evaluation when nothing is missing; say whether it has ended, now or before.
 
-    Any number of workers may call it at once: one of them ends it.
+    Errors that were outages are tried again first, EVALUATION_RETRY_ROUNDS times. What is missing when a budget is
+    used up becomes errors. Any number of workers may call it at once: one of them ends it.
     """
-    evaluation.refresh_from_db(fields=["state"])
+    evaluation.refresh_from_db(fields=["state", "stopped_by"])
     if evaluation.state not in ACTIVE:
         return evaluation.state in ENDED
+    if evaluation.stopped_by:
+        _give_up_the_rest(evaluation)
     if evaluation.shards.exclude(state=ShardState.DONE).exists():
         return False
-    if requeue_incomplete(evaluation):
+    if count_results(evaluation) < evaluation.total and requeue_incomplete(evaluation):
+        return False
+    if _begin_retry_round(evaluation):
         return False
     has_errors = evaluation.results.exclude(error_kind="").exists()
     state = EvaluationState.PARTIAL if has_errors else EvaluationState.FINISHED
@@ -208,38 +280,78 @@ def finish_evaluation(evaluation: Evaluation) -> bool:
     return evaluation.state in ENDED
 
 
+def _give_up_the_rest(evaluation: Evaluation) -> None:
+    """End what a budget has left undone, but for what workers still have under way."""
+    lost = evaluation.shards.filter(state=ShardState.RUNNING, lease_until__lt=Now())
+    lost.update(state=ShardState.QUEUED, holder="", lease_until=None)
+    fill_missing(evaluation, BUDGET, f"the budget of {evaluation.stopped_by} is used up")
+
+
+def _begin_retry_round(evaluation: Evaluation) -> bool:
+    """Queue what failed of an outage once more; False when there is nothing, or it has been tried often enough."""
+    with transaction.atomic():
+        locked = Evaluation.objects.select_for_update(no_key=True).get(pk=evaluation.pk)
+        if locked.state not in ACTIVE or locked.stopped_by:
+            return False
+        if locked.shards.exclude(state=ShardState.DONE).exists():
+            # Another worker was quicker.
+            return True
+        if locked.retry_rounds >= settings.EVALUATION_RETRY_ROUNDS or not _is_passing(locked):
+            return False
+        if not requeue_failed(locked, RETRYABLE_KINDS):
+            return False
+        Evaluation.objects.filter(pk=locked.pk).update(retry_rounds=F("retry_rounds") + 1)
+    return True
+
+
+def _is_passing(evaluation: Evaluation) -> bool:
+    """Whether what failed is likely to work now: where nothing has worked at all, it is not."""
+    return evaluation.results.filter(error_kind="").exists()
+
+
+def stop_for_budget(evaluation_id: int, part: str) -> None:
+    """Say to all workers that a part of the budget is used up: they begin nothing any more."""
+    running = Evaluation.objects.filter(pk=evaluation_id, state__in=ACTIVE, stopped_by="")
+    running.update(stopped_by=part)
+
+
+def _check_is_ours(evaluation: Evaluation) -> None:
+    if evaluation.origin:
+        raise LoopError(_("these results were made elsewhere and can't be made here"))
+
+
 def cancel_evaluation(actor: Actor, evaluation: Evaluation) -> None:
-    """End the evaluation before its time; what is measured stays, and it can be resumed."""
+    """End the evaluation before its time; what is measured stays, and it can be resumed.
+
+    Raises LoopError for results that were made elsewhere.
+    """
+    _check_is_ours(evaluation)
     move(evaluation, EvaluationState.CANCELLED, actor, finished_at=timezone.now())
 
 
-def resume_evaluation(actor: Actor, evaluation: Evaluation) -> int:
-    """Queue what has no score: results that are errors are thrown away, scores stay. Returns the pairs to be made."""
+def resume_evaluation(actor: Actor, evaluation: Evaluation, budget: Mapping[str, Any] | None = None) -> int:
+    """Queue what has no score: results that are errors are thrown away, scores stay. Returns the pairs to be made.
+
+    With `budget` it may use so much from its beginning on. Raises LoopError for results that were made elsewhere.
+    """
+    _check_is_ours(evaluation)
+    fields: dict[str, Any] = {"finished_at": None, "heartbeat_at": timezone.now()}
+    fields |= {"stopped_by": "", "retry_rounds": 0}
+    if budget is not None:
+        models = [evaluation.judge_model, evaluation.user_model]
+        fields["budget"] = check_budget(budget, models if evaluation.runner else [evaluation.model, *models])
     with transaction.atomic():
-        move(evaluation, EvaluationState.QUEUED, actor, finished_at=None, heartbeat_at=None)
-        evaluation.results.exclude(error_kind="").delete()
+        move(evaluation, EvaluationState.QUEUED, actor, **fields)
+        requeue_failed(evaluation)
         requeue_incomplete(evaluation)
-    return evaluation.total - evaluation.results.count()
+    return evaluation.total - count_results(evaluation)
 
 
-def requeue_incomplete(evaluation: Evaluation) -> int:
-    """Queue every shard that lacks a result and that nobody works on; returns how many."""
-    done = stored_pairs(evaluation)
-    shards = evaluation.shards.exclude(state=ShardState.RUNNING)
-    incomplete = [shard.pk for shard in shards if missing_pairs(shard, done)]
-    return EvaluationShard.objects.filter(pk__in=incomplete).update(
-        state=ShardState.QUEUED, holder="", lease_until=None, attempts=0
-    )
-
-
-def stored_pairs(evaluation: Evaluation) -> set[Pair]:
-    """Return the (case id, repeat) pairs that have a result."""
-    return set(evaluation.results.values_list("case_id", "repeat"))
-
-
-def missing_pairs(shard: EvaluationShard, done: set[Pair]) -> list[Pair]:
-    """Return the shard's pairs that are not among those done, in order."""
-    return [(case, repeat) for case, repeat in shard.pairs if (case, repeat) not in done]
+def is_standing_still(evaluation: Evaluation, now: datetime) -> bool:
+    """Whether nobody works on an evaluation that has not ended; the sweep sees to that when it can."""
+    if evaluation.state not in ACTIVE:
+        return False
+    return (evaluation.heartbeat_at or evaluation.created_at) < now - STANDSTILL
 
 
 def average_scores(evaluation: Evaluation) -> Averages:

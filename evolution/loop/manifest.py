@@ -40,7 +40,12 @@ def build_manifest(
 def find_cases_at_risk(proposal: Proposal, changed: set[str]) -> list[str]:
     """Keys of dev cases that passed on the base and used a changed skill or tool; for other files, all."""
     evaluation = Evaluation.objects.filter(
-        UNDISTURBED, harness=proposal.harness, commit=proposal.base_commit, state=EvaluationState.FINISHED
+        UNDISTURBED,
+        harness=proposal.harness,
+        commit=proposal.base_commit,
+        state=EvaluationState.FINISHED,
+        # What was measured elsewhere has cases of its own.
+        origin={},
     ).first()
     if evaluation is None:
         return []

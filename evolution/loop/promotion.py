@@ -204,10 +204,11 @@ def measured_versions(harness: Harness) -> list[tuple[Evaluation, Step | None]]:
 def newest_measurement(harness: Harness, commit: str) -> Evaluation | None:
     """The newest undisturbed evaluation of a commit that has ended with enough scores, else the newest that has ended.
 
-    What boards, series and releases say of a version that no decision is bound to.
+    What boards, series and releases say of a version that no decision is bound to. What was measured elsewhere counts
+    only where nothing was measured here; a version that nobody named is not known to be this one.
     """
-    ended = harness.evaluations.filter(UNDISTURBED, commit=commit, state__in=ENDED)
-    return _first_scored(list(ended.order_by("-pk")))
+    ended = harness.evaluations.filter(UNDISTURBED, commit=commit, state__in=ENDED).exclude(commit="")
+    return _first_scored(sorted(ended.order_by("-pk"), key=lambda evaluation: bool(evaluation.origin)))
 
 
 def measured_scores(evaluation: Evaluation) -> tuple[float, float] | None:
@@ -379,7 +380,8 @@ def _tag(
 
 def _first_evaluation(harness: Harness) -> Evaluation | None:
     """The first evaluation with enough scores, else the first that has ended."""
-    ended = harness.evaluations.filter(UNDISTURBED, state__in=ENDED)
+    # A version that nobody named is in no series.
+    ended = harness.evaluations.filter(UNDISTURBED, state__in=ENDED).exclude(commit="")
     in_order = list(ended.order_by(F("finished_at").asc(nulls_last=True)))
     return _first_scored(in_order)
 

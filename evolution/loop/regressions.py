@@ -61,16 +61,25 @@ def run_facts(evaluation: Evaluation) -> RunFacts:
     return RunFacts(
         dataset_version=str(evaluation.dataset_version),
         splits=", ".join(evaluation.splits),
-        model=evaluation.model,
+        # Of a version that nobody named the model is a part: see RunFacts.
+        model=evaluation.model if evaluation.commit else "",
         judge_commit=evaluation.judge_commit,
         judge_model=evaluation.judge_model,
         repeats=evaluation.repeats,
-        runner=detail_runner(evaluation.runner),
+        runner=_describe_runner(evaluation),
         faults=describe_faults(evaluation.faults) or "none",
         user_model=evaluation.user_model,
         live_tools="live" if evaluation.live_tools else "fixtures",
         has_ended=evaluation.state in ENDED,
     )
+
+
+def _describe_runner(evaluation: Evaluation) -> str:
+    """What ran the agent; of answers given elsewhere, which program ran it."""
+    answered = evaluation.answers_from or evaluation
+    if answered.origin:
+        return str(answered.origin.get("format") or "elsewhere")
+    return detail_runner(evaluation.runner)
 
 
 def weigh(base: Evaluation, candidate: Evaluation, policy: Policy) -> VerdictFigures:

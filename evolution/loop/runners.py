@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from evolution.errors import LoopError
 from evolution.loop.repositories import open_repository, read_version
+from evolution.loop.stored_answers import StoredAnswers
 from evolution.models import Evaluation, Harness
 from evolution.ports import NamedModel
 from harness_repo.git.repository import MAIN
@@ -27,7 +28,7 @@ from harness_repo.runtime.runner import Runner
 
 # What stands for our runtime on harnesses and evaluations.
 NATIVE: dict[str, Any] = {}
-# Of one run; a task of 16 runs, 8 of them at once, has to end within Celery's limit.
+# Of one run; a task that gives way, and waits for the runs that are under way, has to end within Celery's limit.
 MOST_SECONDS = 600.0
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -130,8 +131,12 @@ def build_runner(evaluation: Evaluation, policy: NamedModel | None, access: Tool
     """The agent of an evaluation, at its commit. `policy` drives our runtime; other agents need none.
 
     Tools answer from fixtures alone unless EVALUATION_LIVE_TOOLS was set when it was started, and still is; the
-    secrets of `access` fill headers in any case. Raises LoopError, and what reading the version raises.
+    secrets of `access` fill headers in any case. Where answers are judged anew, they stand in for an agent. Raises
+    LoopError, and what reading the version raises.
     """
+    if evaluation.answers_from_id is not None:
+        model = "" if evaluation.runner else evaluation.model
+        return StoredAnswers(evaluation.answers_from_id, model, evaluation.user_model)
     if not evaluation.runner:
         return _build_native(evaluation, policy, access)
     choice = _read(evaluation.runner)

@@ -1,69 +1,122 @@
-"""Inside an evaluation: one task works on a shard under a lease, and stores each pair as it is finished.
+"""Inside an evaluation: shards of its pairs are worked on under a lease, by one worker at a time.
 
 A worker that dies loses what was in flight: its lease ends, and another one makes only the pairs that are missing.
+All times are the database's, since machines differ in theirs.
 """
 
-import asyncio
 import contextlib
-import logging
-import os
-import socket
-import time
-import uuid
-from collections.abc import Callable, Sequence
+import json
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
-from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
-from django.db import DataError, IntegrityError, transaction
+from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from evolution.actors import SYSTEM
 from evolution.errors import StaleState
-from evolution.loop.evaluation import ACTIVE, Pair, finish_evaluation, missing_pairs, stored_pairs
-from evolution.loop.scoring import LONGEST_ERROR, CaseOutcome, Scorer, clean_json, score_case
-from evolution.models import CaseResult, DatasetCase, Evaluation, EvaluationShard
+from evolution.limits.holders import is_gone, name_process
+from evolution.loop.evaluation import ACTIVE, STANDSTILL
+from evolution.loop.outcomes import WORKER_LOST
+from evolution.loop.pairs import Pair, fill_shard, stored_pairs
+from evolution.models import DatasetCase, Evaluation, EvaluationShard
 from evolution.states import EvaluationState, ShardState
 from evolution.transitions import move
 
 # A shard whose workers died so often is ended with errors; a case may be what kills them.
 MOST_ATTEMPTS = 5
-WORKER_LOST = "worker_lost"
-NOT_STARTED = "not_started"
-NOT_STORED = "not_stored"
-# An evaluation that nobody has worked on for so long is queued again.
-STANDSTILL = timedelta(seconds=30)
+# An evaluation that stands still is queued again: after so long, if workers are busy with others.
 LONGEST_WAIT = timedelta(minutes=10)
 
-# What is wrong with a result itself, and not with the database.
-UNSTORABLE = (DataError, IntegrityError, ValueError, TypeError, OverflowError, RecursionError)
 
-logger = logging.getLogger(__name__)
+@dataclass(eq=False)
+class HeldShard:
+    """A shard that this worker holds, and what it has to do for it."""
 
-Finished = tuple[DatasetCase, int, CaseOutcome]
+    pk: int
+    evaluation_id: int
+    # pairs without a result, each with how often it has been tried
+    missing: dict[Pair, int]
+    cases: dict[int, DatasetCase] = field(repr=False)
 
 
-class LeaseLostError(Exception):
-    """The shard has another holder, or its evaluation was cancelled: stop."""
+def name_holder() -> str:
+    """A name that no other worker has, nor this one later."""
+    return name_process()
 
 
-def claim_shard(shard_id: int) -> EvaluationShard | None:
-    """Take a shard that is queued or whose lease has ended; None when it is gone, taken or done."""
-    now = timezone.now()
-    holder = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:8]}"[-100:]
-    is_free = Q(state=ShardState.QUEUED) | Q(state=ShardState.RUNNING, lease_until__lt=now)
-    claimed = EvaluationShard.objects.filter(is_free, pk=shard_id, evaluation__state__in=ACTIVE).update(
-        state=ShardState.RUNNING, holder=holder, lease_until=now + _lease(), attempts=F("attempts") + 1
+_CLAIM = """
+    WITH picked AS MATERIALIZED (
+        SELECT shard.id FROM evolution_evaluationshard shard
+        JOIN evolution_evaluation evaluation ON evaluation.id = shard.evaluation_id
+        WHERE shard.evaluation_id = %(evaluation)s AND evaluation.stopped_by = ''
+          AND evaluation.state IN ('queued', 'running')
+          AND (shard.state = 'queued'
+               OR shard.state = 'running' AND shard.holder = %(holder)s AND shard.id <> ALL(%(held)s)
+               OR shard.state = 'running' AND shard.attempts < %(most_attempts)s
+               AND shard.lease_until < clock_timestamp()
+               AND pg_postmaster_start_time() < clock_timestamp() - %(grace)s)
+        ORDER BY shard.number LIMIT %(most)s FOR UPDATE OF shard SKIP LOCKED
     )
+    UPDATE evolution_evaluationshard shard
+    SET state = 'running', holder = %(holder)s, attempts = attempts + 1,
+        lease_until = clock_timestamp() + %(lease)s
+    FROM picked WHERE shard.id = picked.id
+    RETURNING shard.number, shard.id, shard.pairs
+"""
+
+
+def claim_shards(
+    evaluation: Evaluation, most: int, holder: str, held: Collection[int] = ()
+) -> list[HeldShard]:
+    """Take up to `most` shards of an evaluation that are queued or whose lease has ended, in order.
+
+    Nobody waits for shards that others are taking at this moment. Shards that are the holder's and not among those
+    it knows to hold were taken when a connection broke, and are taken now.
+    """
+    values: dict[str, Any] = {
+        "evaluation": evaluation.pk,
+        "most": most,
+        "holder": holder,
+        "held": list(held),
+        "lease": _lease(),
+        "most_attempts": MOST_ATTEMPTS,
+        "grace": grace(),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, values)
+        claimed = [(pk, json.loads(pairs)) for _, pk, pairs in sorted(cursor.fetchall())]
+    if claimed:
+        mark_running(evaluation)
+    return _load(evaluation, claimed)
+
+
+def _load(evaluation: Evaluation, claimed: Sequence[tuple[int, list[list[int]]]]) -> list[HeldShard]:
+    """What is to be done for shards of an evaluation."""
     if not claimed:
-        return None
-    shard = EvaluationShard.objects.select_related("evaluation__harness__judge").get(pk=shard_id)
-    _mark_running(shard.evaluation)
-    return shard
+        return []
+    done = stored_pairs(evaluation, {pair[0] for _, pairs in claimed for pair in pairs})
+    missing = [_missing(pairs, done) for _, pairs in claimed]
+    cases = DatasetCase.objects.in_bulk({case for tries in missing for case, _ in tries})
+    return [
+        HeldShard(pk, evaluation.pk, tries, {case: cases[case] for case, _ in tries})
+        for (pk, _), tries in zip(claimed, missing, strict=True)
+    ]
 
 
-def _mark_running(evaluation: Evaluation) -> None:
+def _missing(pairs: list[list[int]], done: Collection[Pair]) -> dict[Pair, int]:
+    """The pairs without a result; a third number says how often one was tried before."""
+    tries = {(case, repeat): sum(before) for case, repeat, *before in pairs}
+    return {pair: tried for pair, tried in tries.items() if pair not in done}
+
+
+def mark_running(evaluation: Evaluation) -> None:
+    """Say that an evaluation is worked on."""
     now = timezone.now()
     with contextlib.suppress(StaleState):
         if evaluation.state == EvaluationState.QUEUED:
@@ -71,200 +124,95 @@ def _mark_running(evaluation: Evaluation) -> None:
             move(evaluation, EvaluationState.RUNNING, SYSTEM, started_at=started, heartbeat_at=now)
 
 
-def work_shard(shard: EvaluationShard, scorer: Scorer) -> bool:
-    """Make the shard's missing pairs; say whether it is done, False when it was taken away.
-
-    A failure is raised and costs the shard an attempt; the last one ends it with errors instead.
-    """
-    pairs = missing_pairs(shard, stored_pairs(shard.evaluation))
-    cases = DatasetCase.objects.in_bulk({case for case, _ in pairs})
-    try:
-        kept = async_to_sync(_score_pairs)(shard, [(cases[case], repeat) for case, repeat in pairs], scorer)
-    except Exception as failure:
-        if shard.attempts < MOST_ATTEMPTS:
-            _release(shard)
-            raise
-        logger.exception("%s failed %d times", shard, shard.attempts)
-        return give_up(shard, f"given up after {shard.attempts} attempts: {_first(failure)!r}", WORKER_LOST)
-    # Whatever else stops the worker does so in an orderly way, and is not the shard's doing.
-    except BaseException:
-        _release(shard, given_back=1)
-        raise
-    if not kept:
-        _release(shard, given_back=1)
-        return False
-    return _end(shard)
-
-
-def _first(failure: BaseException) -> BaseException:
-    """What a group of tasks failed of."""
-    while isinstance(failure, BaseExceptionGroup):
-        failure = failure.exceptions[0]
-    return failure
-
-
-def _release(shard: EvaluationShard, *, given_back: int = 0) -> None:
-    """Let the next worker have it without waiting for the lease to end."""
-    attempts = F("attempts") - given_back
-    _held(shard).update(state=ShardState.QUEUED, holder="", lease_until=None, attempts=attempts)
-
-
-def _end(shard: EvaluationShard) -> bool:
-    return bool(_held(shard).update(state=ShardState.DONE, lease_until=None))
-
-
-async def _score_pairs(
-    shard: EvaluationShard, pairs: Sequence[tuple[DatasetCase, int]], scorer: Scorer
-) -> bool:
-    """Score and store all pairs; False when the shard was taken away meanwhile."""
-    is_ours = True
-    finished: asyncio.Queue[Finished] = asyncio.Queue()
-    places = asyncio.Semaphore(settings.EVALUATION_CONCURRENCY)
-
-    async def score(case: DatasetCase, repeat: int) -> None:
-        async with places:
-            outcome = await score_case(case, scorer, repeat)
-        await finished.put((case, repeat, outcome))
-
-    try:
-        async with contextlib.AsyncExitStack() as connections, asyncio.TaskGroup() as group:
-            # Kept open for the whole shard.
-            for connection in scorer.connections():
-                await connections.enter_async_context(connection)
-            renewal = group.create_task(_renew_lease(shard))
-            for case, repeat in pairs:
-                group.create_task(score(case, repeat))
-            await _store_all(shard, finished, len(pairs))
-            renewal.cancel()
-    except* LeaseLostError:
-        is_ours = False
-    return is_ours
-
-
-async def _store_all(shard: EvaluationShard, finished: "asyncio.Queue[Finished]", count: int) -> None:
-    """Store outcomes as they come, those that came while the last ones were stored together."""
-    while count:
-        batch = [await finished.get()]
-        while not finished.empty():
-            batch.append(finished.get_nowait())
-        await sync_to_async(store_outcomes)(shard, batch)
-        count -= len(batch)
-
-
-def store_outcomes(shard: EvaluationShard, batch: Sequence[Finished]) -> None:
-    """Store results, each (case, repeat) once whoever else has made it; LeaseLostError when nobody wants them."""
-    evaluation = shard.evaluation
-    try:
-        _insert(evaluation, batch)
-    except UNSTORABLE:
-        for one in batch:
-            _store_one(evaluation, one)
-    running = Evaluation.objects.filter(pk=evaluation.pk, state=EvaluationState.RUNNING)
-    if not running.update(heartbeat_at=timezone.now()):
-        raise LeaseLostError
-
-
-def _insert(evaluation: Evaluation, batch: Sequence[Finished]) -> None:
-    results = [
-        CaseResult(evaluation=evaluation, case=case, repeat=repeat, **outcome.to_fields())
-        for case, repeat, outcome in batch
-    ]
+def renew_leases(shards: Collection[int], holder: str) -> set[int]:
+    """Prolong the leases of those shards that are still this holder's, and return them."""
     with transaction.atomic():
-        CaseResult.objects.bulk_create(results, ignore_conflicts=True)
+        # In one order, as everybody: two that lock each other's rows would both wait.
+        held = list(_held(shards, holder).order_by("pk").select_for_update().values_list("pk", flat=True))
+        EvaluationShard.objects.filter(pk__in=held).update(lease_until=Now() + _lease())
+    return set(held)
 
 
-def _store_one(evaluation: Evaluation, finished: Finished) -> None:
-    """Store one outcome; one that the database refuses becomes an error, so that it is not made again for ever."""
-    case, repeat, _ = finished
-    try:
-        _insert(evaluation, [finished])
-    except UNSTORABLE as failure:
-        logger.exception("the result of %s, repeat %d, cannot be stored", case, repeat)
-        error = f"the result cannot be stored: {type(failure).__name__}"
-        _insert(evaluation, [(case, repeat, CaseOutcome(error_kind=NOT_STORED, error=error))])
+def release_shards(shards: Collection[int], holder: str, *, given_back: int = 0) -> None:
+    """Let the next worker have them without waiting for the lease to end."""
+    _held(shards, holder).update(
+        state=ShardState.QUEUED, holder="", lease_until=None, attempts=F("attempts") - given_back
+    )
 
 
-async def _renew_lease(shard: EvaluationShard) -> None:
-    while True:
-        await asyncio.sleep(settings.EVALUATION_LEASE_SECONDS / 3)
-        await sync_to_async(renew_lease)(shard)
+def _held(shards: Collection[int], holder: str) -> QuerySet[EvaluationShard]:
+    return EvaluationShard.objects.filter(pk__in=shards, holder=holder, state=ShardState.RUNNING)
 
 
-def renew_lease(shard: EvaluationShard) -> None:
-    """Prolong the lease and show life on the evaluation; LeaseLostError when it is no longer ours."""
-    now = timezone.now()
-    ours = _held(shard).filter(evaluation__state=EvaluationState.RUNNING)
-    if not ours.update(lease_until=now + _lease()):
-        raise LeaseLostError
-    Evaluation.objects.filter(pk=shard.evaluation_id).update(heartbeat_at=now)
+def grace() -> timedelta:
+    """How long leases that ended while the database was away are respected: time to renew them once it is back."""
+    return _lease()
+
+
+def _is_database_settled() -> bool:
+    """Whether all who hold a lease have had the time to renew it since the database was started."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_postmaster_start_time() < clock_timestamp() - make_interval(secs => %s)",
+            [grace().total_seconds()],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def _lease() -> timedelta:
     return timedelta(seconds=settings.EVALUATION_LEASE_SECONDS)
 
 
-def _held(shard: EvaluationShard) -> QuerySet[EvaluationShard]:
-    return EvaluationShard.objects.filter(pk=shard.pk, holder=shard.holder, state=ShardState.RUNNING)
+def collect_abandoned(now: datetime) -> Counter[int]:
+    """Evaluations that want a worker and have none, each with the shards that wait for one.
 
-
-def work_evaluation(
-    evaluation: Evaluation, scorer: Scorer, progress: Callable[[int, int], None] | None = None
-) -> None:
-    """Work on an evaluation here until it has ended, beside any workers that do the same."""
-    while not finish_evaluation(evaluation) and evaluation.state in ACTIVE:
-        shard = _claim_any(evaluation)
-        if shard is None:
-            # Others hold what is left; their leases end when they die.
-            time.sleep(0.5)
-            continue
-        work_shard(shard, scorer)
-        if progress is not None:
-            progress(evaluation.results.count(), evaluation.total)
-
-
-def _claim_any(evaluation: Evaluation) -> EvaluationShard | None:
-    for shard_id in evaluation.shards.exclude(state=ShardState.DONE).values_list("pk", flat=True):
-        shard = claim_shard(shard_id)
-        if shard is not None:
-            return shard
-    return None
-
-
-def collect_abandoned(now: datetime) -> list[int]:
-    """Shards that want a worker and have none: the lease has ended, or the message that queued them is lost.
-
-    Those that have been tried too often are ended with errors instead.
+    The lease of a shard has ended, or the messages that queued the evaluation are lost. Shards that have been tried
+    too often are ended with errors instead.
     """
+    if not _is_database_settled():
+        return Counter()
+    _expire_gone()
     expired = EvaluationShard.objects.filter(
         state=ShardState.RUNNING, lease_until__lt=now, evaluation__state__in=ACTIVE
     )
     for shard in expired.filter(attempts__gte=MOST_ATTEMPTS).select_related("evaluation"):
-        lost = f"given up after {shard.attempts} workers that did not come back; their log may say why"
-        give_up(shard, lost, WORKER_LOST)
-    return [*expired.values_list("pk", flat=True), *_collect_unqueued(now)]
+        give_up(shard)
+    return Counter(expired.values_list("evaluation", flat=True)) + _collect_unqueued(now)
 
 
-def _collect_unqueued(now: datetime) -> list[int]:
-    """Queued shards of evaluations that stand still while no worker anywhere is at work, or have for very long."""
+def _expire_gone() -> None:
+    """End the leases of workers that are known to be gone, which they were to run out anyway."""
+    held = EvaluationShard.objects.filter(state=ShardState.RUNNING)
+    gone = [holder for holder in held.values_list("holder", flat=True).distinct() if is_gone(holder)]
+    if gone:
+        held.filter(holder__in=gone).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def give_up(shard: EvaluationShard) -> None:
+    """End a shard that nobody comes back from: its missing pairs become errors."""
+    error = f"given up after {shard.attempts} workers that did not come back; their log may say why"
+    fill_shard(shard, WORKER_LOST, error)
+    _held([shard.pk], shard.holder).update(state=ShardState.DONE, lease_until=None)
+
+
+def _collect_unqueued(now: datetime) -> Counter[int]:
+    """Evaluations that stand still, with queued shards, while no worker anywhere is at work, or have for very long."""
     is_busy = EvaluationShard.objects.filter(state=ShardState.RUNNING, lease_until__gte=now).exists()
     quiet_since = now - (LONGEST_WAIT if is_busy else STANDSTILL)
     is_quiet = Q(heartbeat_at__lt=quiet_since) | Q(heartbeat_at=None, created_at__lt=quiet_since)
     quiet = list(Evaluation.objects.filter(is_quiet, state__in=ACTIVE).values_list("pk", flat=True))
     # The next look is after as long again, whether the messages arrive or not.
     Evaluation.objects.filter(pk__in=quiet).update(heartbeat_at=now)
-    queued = EvaluationShard.objects.filter(evaluation__in=quiet, state=ShardState.QUEUED)
-    return list(queued.values_list("pk", flat=True))
+    return Counter({pk: count_queued(pk) for pk in quiet})
 
 
-def give_up(shard: EvaluationShard, reason: str, kind: str = NOT_STARTED) -> bool:
-    """End a shard that nobody can work on: its missing pairs become errors. False when another worker has it."""
-    missing: list[Pair] = missing_pairs(shard, stored_pairs(shard.evaluation))
-    error = str(clean_json(reason))[:LONGEST_ERROR]
-    CaseResult.objects.bulk_create(
-        [
-            CaseResult(evaluation=shard.evaluation, case_id=case, repeat=repeat, error_kind=kind, error=error)
-            for case, repeat in missing
-        ],
-        ignore_conflicts=True,
-    )
-    return _end(shard)
+def has_work(evaluation_ids: Collection[int]) -> bool:
+    """Whether a worker that comes now would find anything to take."""
+    is_free = Q(state=ShardState.QUEUED) | Q(state=ShardState.RUNNING, lease_until__lt=Now())
+    return EvaluationShard.objects.filter(is_free, evaluation__in=evaluation_ids).exists()
+
+
+def count_queued(evaluation_id: int) -> int:
+    """How many shards of an evaluation wait for a worker; none of one that is not to be worked on."""
+    queued = EvaluationShard.objects.filter(evaluation=evaluation_id, state=ShardState.QUEUED)
+    return queued.filter(evaluation__state__in=ACTIVE).count()

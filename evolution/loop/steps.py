@@ -202,24 +202,18 @@ def measure_step(
 ) -> list[Evaluation]:
     """Bind the step to an evaluation of its base and one of its candidate; what is measured already is not again.
 
+    What the base lacks is made beside the candidate, so that both see the same endpoints.
     Returns both. A step that is being evaluated keeps those it has.
     """
     with transaction.atomic():
         lock_record(step)
         if step.state == StepState.EVALUATING and step.base_evaluation and step.candidate_evaluation:
             return [step.base_evaluation, step.candidate_evaluation]
+        models: dict[str, Any] = {"model": model, "judge_model": judge_model, "user_model": user_model}
         version = newest_version(step.harness)
-        base, candidate = (
-            create_evaluation(
-                actor,
-                step.harness,
-                commit,
-                version,
-                model=model,
-                judge_model=judge_model,
-                user_model=user_model,
-            )
-            for commit in (step.base_commit, step.candidate_commit)
+        base = create_evaluation(actor, step.harness, step.base_commit, version, resumes=True, **models)
+        candidate = create_evaluation(
+            actor, step.harness, step.candidate_commit, version, base=base, **models
         )
         move(
             step,
@@ -229,6 +223,8 @@ def measure_step(
             candidate_evaluation=candidate,
             verdict=None,
         )
+    # Other steps may rest on a base that was resumed for this one.
+    settle_steps(base)
     settle_step(step)
     return [base, candidate]
 

@@ -66,6 +66,7 @@ class RunFacts:
 
     dataset_version: str
     splits: str
+    # empty for a version that nobody named: its model is a part of what is compared
     model: str
     judge_commit: str
     judge_model: str
@@ -158,8 +159,9 @@ def decide(pairs: Sequence[CasePair], base: RunFacts, candidate: RunFacts, polic
 def compare_facts(base: RunFacts, candidate: RunFacts) -> list[Reason]:
     """Why two evaluations can't be compared; empty when they can."""
     names = [item.name for item in fields(RunFacts) if item.name != "has_ended"]
-    # Another agent has no model that could be the same.
-    names = [name for name in names if name != "model" or base.runner == candidate.runner]
+    # Another agent has no model that could be the same, and an unknown version none that has to be.
+    has_model = base.runner == candidate.runner and bool(base.model and candidate.model)
+    names = [name for name in names if name != "model" or has_model]
     reasons = [
         Reason("differs", {"what": name, "base": getattr(base, name), "candidate": getattr(candidate, name)})
         for name in names

@@ -128,6 +128,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="evaluation",
+            name="running_seconds",
+            field=models.FloatField(default=0),
+        ),
+        migrations.AddField(
+            model_name="evaluation",
             name="stopped_by",
             field=models.CharField(blank=True, max_length=10),
         ),

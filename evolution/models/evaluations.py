@@ -43,6 +43,8 @@ class Evaluation(models.Model):
     stopped_by = models.CharField(max_length=10, blank=True)
     # calls that workers have taken out of a budget of calls, made or not
     calls_reserved = models.PositiveIntegerField(default=0)
+    # how long workers have been at it, in seconds; pauses are not counted
+    running_seconds = models.FloatField(default=0)
     # how often pairs that failed of an outage were queued again by themselves
     retry_rounds = models.PositiveSmallIntegerField(default=0)
     # the version that it is compared with; both are worked on in turns, so that they see the same endpoints

@@ -15,7 +15,9 @@ from evolution.loop.reasons import explain_reasons
 from evolution.loop.steps import UNDECIDED
 from evolution.loop.stopping import BASELINE
 from evolution.models import Cluster, Event, Harness, Proposal
+from evolution.queries.evaluations import count_scored
 from evolution.queries.releases import live_evaluation, unreleased_main
+from evolution.queries.speed import NO_COST, Cost, Latency, case_latencies, measure_costs
 from evolution.states import (
     CaseState,
     ClusterState,
@@ -41,6 +43,11 @@ class SeriesPoint:
     decision_label: str
     evaluation_id: int
     step_number: int | None
+    # how much of what was to be measured has a score, 0-100
+    coverage: float = 100.0
+    # of the agent's run on a case
+    latency: Latency | None = None
+    cost: Cost = NO_COST
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,10 @@ class Waiting:
 def series(harness: Harness) -> list[SeriesPoint]:
     """The baseline and every measured step, in order."""
     points = []
-    for evaluation, step in measured_versions(harness):
+    versions = measured_versions(harness)
+    ids = [evaluation.pk for evaluation, _step in versions]
+    latencies, costs, scored = case_latencies(ids), measure_costs(ids), count_scored(ids)
+    for evaluation, step in versions:
         accuracy, effectiveness = measured_scores(evaluation) or (None, None)
         points.append(
             SeriesPoint(
@@ -78,6 +88,9 @@ def series(harness: Harness) -> list[SeriesPoint]:
                 decision_label=step.get_state_display() if step else _("baseline"),
                 evaluation_id=evaluation.pk,
                 step_number=step.number if step else None,
+                coverage=100 * scored.get(evaluation.pk, 0) / max(evaluation.total, 1),
+                latency=latencies.get(evaluation.pk),
+                cost=costs.get(evaluation.pk, NO_COST),
             )
         )
     return points
@@ -137,7 +150,7 @@ def waiting(harness: Harness) -> list[Waiting]:
             "evaluation",
             (evaluation.pk,),
         )
-        for evaluation in harness.evaluations.filter(state=EvaluationState.PARTIAL)
+        for evaluation in harness.evaluations.filter(state=EvaluationState.PARTIAL, origin={})
     ]
     return items
 
@@ -200,7 +213,8 @@ def _watch_evaluation(harness: Harness) -> NextAction | None:
 
 
 def _measure_live(harness: Harness) -> NextAction | None:
-    if not harness.datasets.exists() or live_evaluation(harness) is not None:
+    # What holds results made elsewhere has neither a judge nor an agent to measure.
+    if not harness.datasets.exists() or harness.judge_id is None or live_evaluation(harness) is not None:
         return None
     return NextAction(_("Measure what is live: the series starts from there."), "evaluations")
 

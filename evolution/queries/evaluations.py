@@ -1,133 +1,86 @@
-"""Evaluations: how far they are, what they scored overall and by category, and what failed."""
+"""The list of evaluations with what each scored and took, and the dataset versions that one can be made on."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Avg, Count, F, Q, QuerySet, Sum
+from django.core.paginator import Page, Paginator
+from django.db.models import Avg, Count, F, Q, QuerySet
 
-from evolution.models import DatasetVersion, Evaluation, FailureCase, Harness
-from evolution.queries.results import FAILING
-from evolution.states import EvaluationState, Split
+from evolution.models import CaseResult, DatasetVersion, Evaluation, FailureCase, Harness
+from evolution.queries.speed import NO_COST, Cost, Latency, case_latencies, measure_costs
+from evolution.states import Split
 
-RUNNING = (EvaluationState.QUEUED, EvaluationState.RUNNING)
-# Guard cases decide by themselves; means leave them out, here as in the verdict.
-OUTSIDE_GUARD = ~Q(results__case__split=Split.GUARD)
+PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How many (case, repeat) pairs of an evaluation are done, out of how many, and how many of them are errors."""
+class ListedEvaluation:
+    """A row of the list; scores are means on the 0-1 scale over `scored` results, guard cases left out of them."""
 
-    done: int
-    total: int
-    errors: int
-    is_running: bool
+    evaluation: Evaluation
+    done: int = 0
+    errors: int = 0
+    accuracy: float | None = None
+    effectiveness: float | None = None
+    latency: Latency | None = None
+    cost: Cost = NO_COST
 
     @property
-    def is_complete(self) -> bool:
+    def is_covered(self) -> bool:
         """Whether the scores are of everything that was to be measured."""
-        return not self.is_running and self.done >= self.total
+        return self.done - self.errors >= self.evaluation.total
 
     @property
-    def percent(self) -> int:
-        """0-100."""
-        return round(100 * self.done / self.total) if self.total else 0
+    def coverage(self) -> float:
+        """The part of all results that are scores, 0-100."""
+        return 100 * (self.done - self.errors) / self.evaluation.total if self.evaluation.total else 0.0
 
 
-@dataclass(frozen=True)
-class ScoreRow:
-    """Mean scores in percent (None without any score) over the results of a category, or over all of them.
+def page_evaluations(harness: Harness, page: str | int = 1) -> Page[Evaluation]:
+    """One page of the list, newest first; a number out of range gives the nearest."""
+    return Paginator(list_evaluations(harness), PAGE_SIZE).get_page(page)
 
-    `cases` counts the dataset cases with at least one score, `errors` the results without.
-    """
 
-    category: str
-    cases: int
-    accuracy: float | None
-    effectiveness: float | None
-    errors: int
-    failing: int
+def describe_evaluations(evaluations: Iterable[Evaluation]) -> list[ListedEvaluation]:
+    """Scores, latency and cost of each, with a few questions to the database for all."""
+    listed = list(evaluations)
+    ids = [evaluation.pk for evaluation in listed]
+    counts, latencies, costs = _count(ids), case_latencies(ids), measure_costs(ids)
+    rows = []
+    for each in listed:
+        done, errors, accuracy, effectiveness = counts.get(each.pk, (0, 0, None, None))
+        cost = costs.get(each.pk, NO_COST)
+        rows.append(
+            ListedEvaluation(each, done, errors, accuracy, effectiveness, latencies.get(each.pk), cost)
+        )
+    return rows
+
+
+def _count(evaluations: Collection[int]) -> dict[int, tuple[Any, ...]]:
+    """Evaluation id -> results, errors, accuracy, effectiveness; one without a result is not there."""
+    outside_guard = ~Q(case__split=Split.GUARD)
+    rows = CaseResult.objects.filter(evaluation__in=evaluations).order_by().values_list("evaluation")
+    counted = rows.annotate(
+        n=Count("pk"),
+        failed=Count("pk", filter=~Q(error_kind="")),
+        mean_accuracy=Avg("accuracy", filter=outside_guard),
+        mean_effectiveness=Avg("effectiveness", filter=outside_guard),
+    )
+    return {pk: tuple(figures) for pk, *figures in counted}
+
+
+def count_scored(evaluations: Collection[int]) -> dict[int, int]:
+    """Evaluation id -> results with scores; one without any is not there."""
+    scored = CaseResult.objects.filter(evaluation__in=evaluations, error_kind="").order_by()
+    return dict(scored.values_list("evaluation").annotate(n=Count("pk")))
 
 
 def list_evaluations(harness: Harness) -> QuerySet[Evaluation]:
-    """Evaluations with `done`, `errors` and mean scores (0-1), newest first."""
-    evaluations = Evaluation.objects.filter(harness=harness).select_related("dataset_version__dataset")
-    return evaluations.annotate(
-        done=Count("results"),
-        errors=Count("results", filter=~Q(results__error_kind="")),
-        accuracy=Avg("results__accuracy", filter=OUTSIDE_GUARD),
-        effectiveness=Avg("results__effectiveness", filter=OUTSIDE_GUARD),
-    ).order_by("-id")
-
-
-def measure_progress(evaluation: Evaluation) -> Progress:
-    """How far an evaluation is, from the results that are stored."""
-    counts = evaluation.results.aggregate(done=Count("id"), errors=Count("id", filter=~Q(error_kind="")))
-    return Progress(
-        done=counts["done"],
-        total=evaluation.total,
-        errors=counts["errors"],
-        is_running=evaluation.state in RUNNING,
+    """Evaluations with their dataset versions, newest first."""
+    return (
+        Evaluation.objects.filter(harness=harness).select_related("dataset_version__dataset").order_by("-id")
     )
-
-
-def score_categories(evaluation: Evaluation) -> list[ScoreRow]:
-    """Scores by category, in alphabetical order, guard cases left out. Every result weighs the same."""
-    outside = evaluation.results.exclude(case__split=Split.GUARD)
-    rows = outside.values("case__category").annotate(**_AGGREGATES).order_by("case__category")
-    return [_score_row(row["case__category"], row) for row in rows]
-
-
-def score_overall(evaluation: Evaluation) -> ScoreRow:
-    """Scores over all results outside the guard."""
-    return _score_row("", evaluation.results.exclude(case__split=Split.GUARD).aggregate(**_AGGREGATES))
-
-
-def score_guard(evaluation: Evaluation) -> ScoreRow:
-    """Scores of the guard cases alone."""
-    return _score_row("", evaluation.results.filter(case__split=Split.GUARD).aggregate(**_AGGREGATES))
-
-
-_AGGREGATES = {
-    "cases": Count("case", distinct=True, filter=Q(error_kind="")),
-    "mean_accuracy": Avg("accuracy"),
-    "mean_effectiveness": Avg("effectiveness"),
-    "errors": Count("id", filter=~Q(error_kind="")),
-    "failing": Count("case", distinct=True, filter=FAILING),
-}
-
-
-def _score_row(category: str, row: Mapping[str, Any]) -> ScoreRow:
-    return ScoreRow(
-        category=category,
-        cases=int(row["cases"] or 0),
-        accuracy=_percent(row["mean_accuracy"]),
-        effectiveness=_percent(row["mean_effectiveness"]),
-        errors=int(row["errors"] or 0),
-        failing=int(row["failing"] or 0),
-    )
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What an evaluation took: tokens in all, and the mean latency of the agent in milliseconds."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    latency_ms: float | None
-
-
-def measure_cost(evaluation: Evaluation) -> Cost:
-    """Tokens and latency over the stored results."""
-    sums = evaluation.results.aggregate(
-        sent=Sum("prompt_tokens"), received=Sum("completion_tokens"), ms=Avg("latency_ms")
-    )
-    return Cost(sums["sent"] or 0, sums["received"] or 0, sums["ms"])
 
 
 def count_taken(evaluation: Evaluation) -> int:

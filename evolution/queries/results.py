@@ -32,6 +32,8 @@ class ResultFilter:
     category: str = ""
     # how the run ended, as its trajectory has it, or NO_RUN
     status: str = ""
+    # what failed where there is no score
+    error_kind: str = ""
     # in the case's key and request, the reply or the error
     text: str = ""
 
@@ -73,6 +75,8 @@ def filter_results(evaluation: Evaluation, wanted: ResultFilter) -> QuerySet[Cas
         results = results.filter(case__category=wanted.category)
     if wanted.status:
         results = results.filter(run_status="" if wanted.status == NO_RUN else wanted.status)
+    if wanted.error_kind:
+        results = results.filter(error_kind=wanted.error_kind)
     if wanted.text:
         results = results.annotate(request_text=Cast("case__request", TextField()))
     for word in wanted.text.split():

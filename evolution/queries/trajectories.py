@@ -52,8 +52,8 @@ def _write_json(_result: CaseResult, trajectory: Trajectory) -> dict[str, Any]:
 
 
 def _offered_tools(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """What the model was offered; of an agent that is not ours, nobody knows."""
-    if evaluation.runner:
+    """What the model was offered; of an agent that is not ours, or of an unknown version, nobody knows."""
+    if evaluation.runner or not evaluation.commit:
         return []
     try:
         return tool_definitions(read_version(evaluation.harness, evaluation.commit))

@@ -1,54 +1,114 @@
-"""Work on evaluations by Celery: a shard per task. Tasks take ids and end at once when the row is gone or taken."""
+"""Work on evaluations by Celery: a task takes shards of an evaluation as long as there are any and it may.
 
-from collections.abc import Callable
+Tasks take ids and end at once when the row is gone or there is nothing to do.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 from celery import shared_task
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
+from django.db.models.functions import Now
 
-from evolution.adapters.chat import Role, build_model
+from evolution.adapters.chat import Role, build_model, count_places
 from evolution.adapters.tool_access import build_tool_access
 from evolution.errors import LoopError
-from evolution.loop.evaluation import build_scorer
+from evolution.loop.engine import Engine, work_batch
+from evolution.loop.evaluation import build_scorer, list_batch
+from evolution.loop.kept_calls import Ledger
 from evolution.loop.scoring import Scorer
-from evolution.loop.shards import claim_shard, give_up, work_evaluation, work_shard
+from evolution.loop.shards import count_queued, has_work
 from evolution.loop.steps import conclude_evaluation, settle_steps
-from evolution.models import Evaluation
-from evolution.states import ShardState
-from harness_repo.git.errors import HarnessRepoError
+from evolution.models import Evaluation, Job
+from evolution.ports import NamedModel
+from evolution.states import JobState
+from evolution.tasks.stopping import is_stopping
 from harness_repo.runtime.access import ToolAccess
 
+# A job that no worker has taken after so many seconds finds them all busy; one that is much older has other troubles.
+BUSY_AFTER, BUSY_UNTIL = timedelta(seconds=1), timedelta(seconds=60)
 
-@shared_task(name="evolution.run_shard")
-def run_shard(shard_id: int) -> None:
-    """Make the missing pairs of a shard; the task that makes the last one ends the evaluation."""
-    shard = claim_shard(shard_id)
-    if shard is None:
+
+@shared_task(name="evolution.run_evaluation")
+def run_evaluation(evaluation_id: int) -> None:
+    """Work on an evaluation and on those that it is compared with, until nothing of them is left to take.
+
+    After EVALUATION_TASK_SECONDS, or when a person waits for a worker, another task is sent to go on.
+    """
+    evaluation = Evaluation.objects.filter(pk=evaluation_id).first()
+    if evaluation is None or not (batch := list_batch(evaluation)):
         return
-    try:
-        scorer = _build_scorer(shard.evaluation)
-    except (LoopError, HarnessRepoError) as failure:
-        # No other worker can do more: a repository or a setting is missing, and a resumed evaluation tries again.
-        is_done = give_up(shard, str(failure))
-    else:
-        is_done = work_shard(shard, scorer)
-    if is_done:
-        conclude_evaluation(shard.evaluation)
+    engine = _work_on(batch) if has_work([one.pk for one in batch]) else None
+    for one in batch:
+        conclude_evaluation(one)
+        if engine is not None:
+            _go_on(one, engine)
+
+
+def _work_on(batch: Sequence[Evaluation]) -> Engine:
+    engine = Engine(
+        batch,
+        _build_scorer,
+        # Workers that began together do not pause together.
+        seconds=settings.EVALUATION_TASK_SECONDS * random.uniform(0.8, 1.2),  # noqa: S311  no secret
+        is_wanted_elsewhere=_has_waiting_job,
+        is_stopping=is_stopping,
+    )
+    engine.work()
+    return engine
+
+
+def _go_on(evaluation: Evaluation, engine: Engine) -> None:
+    """Send tasks for what is queued by now: what was left for others, or a round of retries for all workers."""
+    most = 1 if engine.has_given_way else settings.EVALUATION_TASKS
+    send_tasks(evaluation.pk, min(count_queued(evaluation.pk), most))
 
 
 def perform_evaluation(evaluation: Evaluation, progress: Callable[[int, int], None] | None = None) -> None:
     """Do what all tasks of an evaluation do, in this process and beside any workers; commands use it."""
-    work_evaluation(evaluation, _build_scorer(evaluation), progress)
-    settle_steps(evaluation)
+    batch = list_batch(evaluation)
+    work_batch(batch, _build_scorer, progress)
+    for one in {evaluation, *batch}:
+        settle_steps(one)
+    evaluation.refresh_from_db()
+
+
+def _has_waiting_job() -> bool:
+    """Whether a person waits for a worker."""
+    waiting = Job.objects.filter(state=JobState.QUEUED)
+    return waiting.filter(created_at__lt=Now() - BUSY_AFTER, created_at__gt=Now() - BUSY_UNTIL).exists()
 
 
 def _build_scorer(evaluation: Evaluation) -> Scorer:
-    """With the models that this evaluation is bound to, and no other: settings may have changed since."""
-    policy = None if evaluation.runner else build_model(Role.POLICY, evaluation.model)
-    user = build_model(Role.USER, evaluation.user_model) if evaluation.user_model else None
-    judge = build_model(Role.JUDGE, evaluation.judge_model)
-    return build_scorer(evaluation, policy, judge, user, _grant_access())
+    """With the models that this evaluation is bound to, and no other: settings may have changed since.
+
+    Answers that were given before need neither an agent's model nor a user.
+    """
+    ledger = Ledger(evaluation)
+
+    def build(role: Role, name: str) -> NamedModel:
+        return ledger.wrap(role, build_model(role, name))
+
+    is_answered = evaluation.answers_from_id is not None
+    policy = None if evaluation.runner or is_answered else build(Role.POLICY, evaluation.model)
+    user = build(Role.USER, evaluation.user_model) if evaluation.user_model and not is_answered else None
+    judge = build(Role.JUDGE, evaluation.judge_model)
+    scorer = build_scorer(evaluation, policy, judge, user, _grant_access())
+    return replace(scorer, ledger=ledger, cases_at_once=_count_cases_at_once())
+
+
+def _count_cases_at_once() -> int:
+    """So many that at an endpoint with a limit a call always waits for the place that becomes free.
+
+    What they wait with costs next to nothing; with fewer, places stand empty while answers are worked on.
+    """
+    places = max(count_places(Role.POLICY), count_places(Role.JUDGE))
+    return max(int(settings.EVALUATION_CONCURRENCY), 5 * places // 2)
 
 
 def _grant_access() -> ToolAccess:
@@ -60,7 +120,12 @@ def _grant_access() -> ToolAccess:
 
 
 def enqueue_evaluation(evaluation: Evaluation) -> None:
-    """Send a task for every queued shard once the transaction is committed."""
-    queued = evaluation.shards.filter(state=ShardState.QUEUED).order_by("number")
-    for shard_id in queued.values_list("pk", flat=True):
-        transaction.on_commit(partial(run_shard.delay, shard_id), robust=True)
+    """Send tasks for what is queued of an evaluation once the transaction is committed."""
+    most = min(count_queued(evaluation.pk), settings.EVALUATION_TASKS)
+    transaction.on_commit(partial(send_tasks, evaluation.pk, most), robust=True)
+
+
+def send_tasks(evaluation_id: int, count: int) -> None:
+    """Send so many tasks for an evaluation; as many workers can be at it at once."""
+    for _ in range(count):
+        run_evaluation.delay(evaluation_id)

@@ -1,6 +1,7 @@
 """What beat does every few seconds: takes over work whose worker has died, and ends what nobody ended."""
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
 from evolution.loop.evaluation import ACTIVE
@@ -8,7 +9,7 @@ from evolution.loop.shards import collect_abandoned
 from evolution.loop.steps import conclude_evaluation, settle_step
 from evolution.models import Evaluation, Step
 from evolution.states import ShardState, StepState
-from evolution.tasks.evaluations import run_shard
+from evolution.tasks.evaluations import send_tasks
 from evolution.tasks.jobs import resume_lost_jobs
 
 UNDONE = (ShardState.QUEUED, ShardState.RUNNING)
@@ -18,8 +19,8 @@ UNDONE = (ShardState.QUEUED, ShardState.RUNNING)
 def sweep() -> None:
     """Take over lost jobs and shards, end evaluations that are complete, and settle steps that are measured."""
     resume_lost_jobs()
-    for shard_id in collect_abandoned(timezone.now()):
-        run_shard.delay(shard_id)
+    for evaluation_id, count in collect_abandoned(timezone.now()).items():
+        send_tasks(evaluation_id, min(count, settings.EVALUATION_TASKS))
     for evaluation in Evaluation.objects.filter(state__in=ACTIVE).exclude(shards__state__in=UNDONE):
         conclude_evaluation(evaluation)
     for step in Step.objects.filter(state=StepState.EVALUATING):

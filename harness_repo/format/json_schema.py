@@ -20,6 +20,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012, EMPTY_REGISTRY
 
 from harness_repo.format.patterns import PatternError, compile_pattern, search
+from harness_repo.format.quick_schema import is_plainly_valid
 
 Schema = Mapping[str, Any]
 Failures = Iterator[jsonschema.ValidationError]
@@ -54,6 +55,8 @@ def check_json_schema(schema: Any) -> None:
 def find_violation(schema: Schema, value: object) -> str | None:
     """Where and why the value breaks the schema, or None. Raises SchemaUnusable."""
     try:
+        if is_plainly_valid(schema, value):
+            return None
         failure = jsonschema.exceptions.best_match(find_violations(schema, value))
     except (Unresolvable, jsonschema.SchemaError, PatternError) as error:
         raise SchemaUnusable(str(error)[:300]) from error

@@ -1,5 +1,7 @@
 """Regular expressions that a harness brings: every use has a time-out, and what they make has a largest size."""
 
+import functools
+
 import regex
 
 SECONDS = 0.2
@@ -13,17 +15,23 @@ class PatternError(Exception):
 
 
 def compile_pattern(pattern: str) -> regex.Pattern[str]:
-    """The compiled pattern, which regex keeps. Raises PatternError."""
+    """The compiled pattern. Raises PatternError."""
     if len(pattern) > MOST_PATTERN_CHARACTERS:
         raise PatternError(f"a pattern of more than {MOST_PATTERN_CHARACTERS} characters")
     try:
-        return regex.compile(pattern)
+        return _compile(pattern)
     except regex.error as failure:
         raise PatternError(f"the pattern {_short(pattern)} is broken: {failure}") from failure
     except (RecursionError, OverflowError, MemoryError):
         raise PatternError(f"the pattern {_short(pattern)} is too large or nested too deeply") from None
     except Exception as failure:
         raise PatternError(f"the pattern {_short(pattern)} cannot be used: {failure}"[:300]) from failure
+
+
+# regex keeps what it has compiled too, and takes long to find it.
+@functools.lru_cache(maxsize=512)
+def _compile(pattern: str) -> regex.Pattern[str]:
+    return regex.compile(pattern)
 
 
 def search(pattern: str, text: str) -> str | None:

@@ -4,7 +4,7 @@ It knows nothing of evaluations or judges: what it gives back is a trajectory.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,13 @@ from harness_repo.runtime.prompt import PromptError, assemble_prompt, skill_inde
 from harness_repo.runtime.reply import extract_reply, split_reasoning
 from harness_repo.runtime.run import Run
 from harness_repo.runtime.sandbox import ToolSandbox
-from harness_repo.runtime.texts import load_skill_definition, retry_message
-from harness_repo.runtime.trajectory import Trajectory
+from harness_repo.runtime.texts import NOT_OF_USE, load_skill_definition, retry_message
+from harness_repo.runtime.trajectory import HookRecord, Trajectory
+
+# What whoever runs an agent finds wrong with a reply, None when it is of use.
+ReplyCheck = Callable[[str], str | None]
+# What it goes by among the hooks.
+REPLY_CHECK = "reply_check"
 
 # A model that asks for more is beside itself; the others are not even kept.
 MOST_CALLS_OF_A_TURN = 256
@@ -31,15 +36,22 @@ async def run_agent(
     *,
     model_name: str,
     sandbox: ToolSandbox | None = None,
+    repeat: int = 0,
+    check: ReplyCheck | None = None,
 ) -> Trajectory:
     """Run the harness once over `variables` and return what happened; nothing is raised.
 
-    Without a sandbox every tool answers "not_found". Status "model_error" means that no reply could be had:
-    `error_kind` is the ChatError's, or "configuration" when the prompt cannot be assembled. Whatever else a model, a
-    tool or a library raises is "runner_error".
+    Without a sandbox every tool answers "not_found". `repeat` says which of several trials of the same this is. A
+    reply that passes the hooks and not the `check` is asked for again as a hook would have it: within the harness's
+    `hook_retries`, or once where it has none, and with a turn more where the turns are used up.
+
+    Status "model_error" means that no reply could be had: `error_kind` is the ChatError's, or "configuration" when
+    the prompt cannot be assembled; that is a time limit's too, when the harness computed too long. Whatever else a
+    model, a tool or a library raises is "runner_error".
     """
     run = Run(harness, variables)
-    loop = _Loop(run, model, model_name, sandbox or ToolSandbox(harness.tools, {}))
+    sandbox = sandbox or ToolSandbox(harness.tools, {})
+    loop = _Loop(run, model, model_name, sandbox, repeat=repeat, check=check)
     clock = asyncio.timeout(harness.limits.seconds)
     try:
         async with clock:
@@ -50,7 +62,7 @@ async def run_agent(
             raise
         run.end("time_limit", error=f"not done after {harness.limits.seconds} seconds")
     except TooMuchComputing as failure:
-        run.end("time_limit", error=str(failure))
+        run.end("time_limit", error=str(failure), kind="configuration")
     except PromptError as failure:
         run.end("model_error", error=str(failure), kind="configuration")
     except ChatError as failure:
@@ -64,12 +76,25 @@ async def run_agent(
 class _Loop:
     """One run's turns; each step says whether the run is over."""
 
-    def __init__(self, run: Run, model: ChatModel, model_name: str, sandbox: ToolSandbox) -> None:
+    def __init__(
+        self,
+        run: Run,
+        model: ChatModel,
+        model_name: str,
+        sandbox: ToolSandbox,
+        *,
+        repeat: int,
+        check: ReplyCheck | None,
+    ) -> None:
         self._run = run
         self._harness = run.harness
         self._model = model
         self._model_name = model_name
         self._sandbox = sandbox
+        self._repeat = repeat
+        self._check = check
+        # Turns beyond the harness's limit, for a reply that the check did not pass.
+        self._more_turns = 0
         self._tools = tool_definitions(run.harness)
         # Of the turn, with those that are not kept.
         self._asked = 0
@@ -78,8 +103,8 @@ class _Loop:
         """Turn by turn until something ends the run."""
         if end_if_blocked(self._run, self._run.fire("input")):
             return
-        for turn in range(1, self._harness.limits.turns + 1):
-            self._run.turn = turn
+        while self._run.turn < self._harness.limits.turns + self._more_turns:
+            self._run.turn += 1
             reply = await self._ask()
             is_over = await self._answer(reply.tool_calls) if reply.tool_calls else self._settle(reply)
             if is_over or self._is_out_of_tokens():
@@ -94,12 +119,14 @@ class _Loop:
                 tools=list(self._tools),
                 response_schema=_response_schema(self._harness),
                 parameters=dict(self._harness.model),
+                repeat=self._repeat,
             )
         )
         reasoning, content = split_reasoning(reply)
         self._asked = len(reply.tool_calls)
         calls = self._run.name_calls(reply.tool_calls[:MOST_CALLS_OF_A_TURN])
-        reply = replace(reply, content=content, tool_calls=calls)
+        if calls or content != reply.content:
+            reply = replace(reply, content=content, tool_calls=calls)
         self._run.add_reply(reply, reasoning)
         return reply
 
@@ -133,13 +160,30 @@ class _Loop:
         rewritten = [firing.reply for firing in firings if firing.outcome == "rewrite"]
         self._run.reply = rewritten[-1] if rewritten else text
         refused = [firing.message for firing in firings if firing.outcome == "retry"]
-        if not refused:
+        wrong = self._find_wrong()
+        if not refused and wrong is None:
             self._run.end("ok")
             return True
-        if self._run.retries >= self._harness.limits.hook_retries:
+        return self._ask_again(refused or [NOT_OF_USE.format(detail=wrong)], is_of_use=wrong is None)
+
+    def _find_wrong(self) -> str | None:
+        """What the caller has against the reply that the hooks have left."""
+        if self._check is None:
+            return None
+        wrong = self._run.computing.spend("checking the reply", self._check, self._run.reply or "")
+        if wrong is not None:
+            self._run.hooks.append(HookRecord(self._run.turn, "reply", REPLY_CHECK, "retry", wrong))
+        return wrong
+
+    def _ask_again(self, refused: Sequence[str], *, is_of_use: bool) -> bool:
+        """Tell the model what is wrong with its reply, unless it was told often enough; say whether the run is over."""
+        limits = self._harness.limits
+        if self._run.retries >= (limits.hook_retries if is_of_use else max(limits.hook_retries, 1)):
             self._run.end("hook_limit", error="; ".join(refused))
             return True
         self._run.retries += 1
+        if not is_of_use and self._run.turn >= limits.turns:
+            self._more_turns = 1
         self._run.messages.append({"role": "user", "content": retry_message(refused)})
         return False
 

@@ -3,14 +3,17 @@
 A library that loops cannot be asked to stop, so a watching thread raises in the one that computes. That reaches
 Python code; regular expressions, which it would not reach, have a time-out of their own (`patterns`). Memory is
 limited for the whole process meanwhile: what is asked for beyond it is a MemoryError instead of the process's end.
+
+All of this is done several times in every run, so one thread watches over all, and looks every LOOK_SECONDS.
 """
 
 import ctypes
+import os
 import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -18,8 +21,12 @@ from typing import ParamSpec, TypeVar
 RUN_SECONDS = 2.0
 AGAIN_SECONDS = 0.5
 MEMORY_BYTES = 512 * 1024 * 1024
+LOOK_SECONDS = 0.02
+# The thread goes to sleep when nothing was computed for so many looks.
+LOOKS_BEFORE_SLEEP = 50
 
 _STATUS = Path("/proc/self/statm")
+_PAGE = resource.getpagesize()
 _LIMITS = resource.getrlimit(resource.RLIMIT_DATA)
 
 _P = ParamSpec("_P")
@@ -51,7 +58,6 @@ class Allowance:
     ) -> _Result:
         """Call the function, which must not await; TooMuchComputing when the allowance ends before it does."""
         watch = _Watch(self._left)
-        began = time.thread_time()
         try:
             try:
                 watch.start()
@@ -69,7 +75,7 @@ class Allowance:
             raise TooMuchComputing(text) from failure
         finally:
             # Never nothing: what comes next has to start before it can be stopped.
-            self._left = max(0.001, self._left - (time.thread_time() - began))
+            self._left = max(0.001, self._left - watch.spent())
 
 
 class _Watch:
@@ -81,35 +87,105 @@ class _Watch:
     def __init__(self, seconds: float) -> None:
         self._thread = threading.get_ident()
         self._clock = time.pthread_getcpuclockid(self._thread)
-        self._seconds = seconds
-        self._until = time.clock_gettime(self._clock) + seconds
-        self._is_over = threading.Event()
+        self._began = time.clock_gettime(self._clock)
+        self._until = self._began + seconds
+        self._is_over = False
         self._has_sent = False
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        threading.Thread(target=self._look, name="computing watch", daemon=True).start()
+        """Have it looked after from now on."""
+        _watchman.add(self)
 
     def stop(self) -> None:
         """End the watch; once this is over nothing is raised any more."""
         with self._lock:
-            self._is_over.set()
+            self._is_over = True
+        _watchman.drop(self)
         if self._has_sent:
             _take_back(self._thread)
             self._has_sent = False
 
-    def _look(self) -> None:
-        left = self._seconds
-        while not self._is_over.wait(left):
-            # Who holds the lock knows that the other thread is still inside `spend`.
-            with self._lock:
-                if self._is_over.is_set():
-                    return
-                left = self._until - time.clock_gettime(self._clock)
-                if left <= 0:
-                    self._has_sent = True
-                    _send(self._thread, OutOfTime)
-                    left = AGAIN_SECONDS
+    def spent(self) -> float:
+        """Seconds that the thread has computed since the watch was made; only that thread may ask."""
+        return time.clock_gettime(self._clock) - self._began
+
+    def look(self) -> None:
+        """Raise in the thread if its time is over."""
+        # Who holds the lock knows that the other thread is still inside `spend`.
+        with self._lock:
+            if self._is_over:
+                return
+            now = time.clock_gettime(self._clock)
+            if now >= self._until:
+                self._has_sent = True
+                self._until = now + AGAIN_SECONDS
+                _send(self._thread, OutOfTime)
+
+
+class _Watchman:
+    """The thread that looks after all watches of the process; it starts with the first of them, and anew in a fork."""
+
+    def __init__(self) -> None:
+        self._watches: dict[int, _Watch] = {}
+        self._added = 0
+        self._is_called = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+
+    def add(self, watch: _Watch) -> None:
+        """Look after one more."""
+        self._watches[id(watch)] = watch
+        # Two threads at once may count one; all that matters is that it changes.
+        self._added += 1
+        if not self._is_called.is_set():
+            self._call()
+
+    def drop(self, watch: _Watch) -> None:
+        """Look after it no longer."""
+        self._watches.pop(id(watch), None)
+
+    def _call(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._go, name="computing watch", daemon=True)
+                self._thread.start()
+        self._is_called.set()
+
+    def _go(self) -> None:
+        while True:
+            self._is_called.wait()
+            self._look_while_needed()
+            self._is_called.clear()
+            # Whoever came before that has seen the event set, and waits for nobody to call.
+            if self._watches:
+                self._is_called.set()
+
+    def _look_while_needed(self) -> None:
+        """Look again and again, until for long nothing was to be watched."""
+        seen, looks = self._added, 0
+        while looks < LOOKS_BEFORE_SLEEP or self._watches:
+            time.sleep(LOOK_SECONDS)
+            for watch in self._watches.copy().values():
+                # The clock of a thread that has ended; this one has to go on.
+                with suppress(OSError):
+                    watch.look()
+            looks = 0 if self._added != seen else looks + 1
+            seen = self._added
+
+
+_watchman = _Watchman()
+
+
+def _after_fork() -> None:
+    """In a child: its parent's thread is not here, and the open file tells of the parent."""
+    global _watchman, _memory_file, _pages  # noqa: PLW0603
+    _watchman = _Watchman()
+    _memory_file = None
+    _pages = (0, 0.0)
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class _TakenBack(BaseException):
@@ -135,15 +211,35 @@ def _send(thread: int, failure: type[BaseException]) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(failure))
 
 
+# Open for as long as the process lives: opening it takes longer than all the rest.
+_memory_file: int | None = None
+# Of data, and until when that is good enough.
+_pages = (0, 0.0)
+
+
+def _pages_of_data() -> int | None:
+    """How many pages of data the process had LOOK_SECONDS ago at most; None where the system does not tell."""
+    global _memory_file, _pages  # noqa: PLW0603
+    now = time.monotonic()
+    if now < _pages[1]:
+        return _pages[0]
+    if _memory_file is None:
+        if not _STATUS.exists():
+            return None
+        _memory_file = os.open(_STATUS, os.O_RDONLY | os.O_CLOEXEC)
+    _pages = int(os.pread(_memory_file, 200, 0).split()[5]), now + LOOK_SECONDS
+    return _pages[0]
+
+
 @contextmanager
 def _limited_memory() -> Iterator[None]:
     """Let the process take so much more than it has; where the system does not tell what it has, anything."""
-    if not _STATUS.exists():
+    pages = _pages_of_data()
+    if pages is None:
         yield
         return
-    pages = int(_STATUS.read_text().split()[5])
     soft, hard = _LIMITS
-    most = pages * resource.getpagesize() + MEMORY_BYTES
+    most = pages * _PAGE + MEMORY_BYTES
     resource.setrlimit(
         resource.RLIMIT_DATA, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard)
     )

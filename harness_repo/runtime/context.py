@@ -1,7 +1,7 @@
 """Normalises what comes in with a request: several danmaku, earlier turns, and the live room around them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -38,7 +38,7 @@ def normalise_request(request: Mapping[str, Any]) -> AgentRequest:
 def build_variables(request: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
     """What an agent's prompt sections see: request, danmaku, history, room, products, faq, ..."""
     normal = normalise_request(request)
-    danmaku = [asdict(item) for item in normal.danmaku]
+    danmaku = [{"user": item.user, "text": item.text} for item in normal.danmaku]
     history = list(normal.history)
     return {
         "room": {},

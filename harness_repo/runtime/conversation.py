@@ -35,7 +35,7 @@ async def run_conversation(
         opening = normalise_request(case.request)
     except ValueError as failure:
         return Trajectory("user_error", None, error=str(failure), error_kind="case")
-    user = SimulatedUser(profile, user_model, user_name, case.seed)
+    user = SimulatedUser(profile, user_model, user_name, case.seed, case.repeat)
     talk = _Talk(answer, case, user, [dict(turn) for turn in opening.history])
     try:
         await talk.go([{"user": item.user, "text": item.text} for item in opening.danmaku])

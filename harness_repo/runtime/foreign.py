@@ -52,6 +52,8 @@ def read_answer(answer: bytes, runner: dict[str, Any], elapsed_ms: float) -> Tra
     return replace(
         answered,
         status=answered.status if _is_claim(answered) else "agent_error",
+        # What is kept of calls is for us to say.
+        calls=[replace(call, cache_key="", is_cached=False) for call in answered.calls],
         runner=runner,
         latency_ms=answered.latency_ms if is_timed else elapsed_ms,
         conversation=[],

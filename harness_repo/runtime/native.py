@@ -33,7 +33,12 @@ class NativeRunner:
             return Trajectory("runner_error", None, error=str(failure), error_kind="case")
         try:
             return await run_agent(
-                self.harness, variables, self.model, model_name=self.model_name, sandbox=sandbox
+                self.harness,
+                variables,
+                self.model,
+                model_name=self.model_name,
+                sandbox=sandbox,
+                repeat=case.repeat,
             )
         finally:
             # What goes wrong now changes nothing of what has happened.

@@ -67,7 +67,10 @@ def render_section(section: PromptSection, variables: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=512)
 def _template(source: str) -> jinja2.Template:
-    return template_environment().from_string(source)
+    template = template_environment().from_string(source)
+    # Copied for every rendering, which takes long of the chain that jinja2 makes of them.
+    template.globals = dict(template.globals)
+    return template
 
 
 def _limited(chunks: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness_repo.format.harness import Harness
@@ -19,6 +19,7 @@ from harness_repo.runtime.trajectory import (
     ToolCallRecord,
     Trajectory,
     sum_latency,
+    to_fields,
 )
 
 # What servers take for the name of a function.
@@ -48,8 +49,7 @@ class Run:
     finish_reason: str = ""
     error: str | None = None
     error_kind: str | None = None
-    # The calls as hooks see them, and the ids that are taken.
-    _told: list[dict[str, Any]] = field(default_factory=list)
+    # The ids of tool calls that are taken.
     _ids: set[str] = field(default_factory=set)
 
     def start(self, messages: Sequence[Message]) -> None:
@@ -75,7 +75,7 @@ class Run:
                 more += 1
                 key = f"call_{self.turn}_{number}" + (f"_{more}" if more > 1 else "")
             self._ids.add(key)
-            named.append(replace(call, id=key))
+            named.append(call if key == call.id else replace(call, id=key))
         return named
 
     def add_reply(self, reply: ChatReply, reasoning: str = "") -> None:
@@ -97,18 +97,18 @@ class Run:
         told: object = outcome.result if outcome.error is None else {"error": outcome.error}
         text = content if content is not None and outcome.error is None else _json(told)
         self.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
-        record = ToolCallRecord(
-            self.turn,
-            call.id,
-            call.name,
-            arguments,
-            outcome.result,
-            outcome.error,
-            outcome.ms,
-            outcome.fault,
+        self.tool_calls.append(
+            ToolCallRecord(
+                self.turn,
+                call.id,
+                call.name,
+                arguments,
+                outcome.result,
+                outcome.error,
+                outcome.ms,
+                outcome.fault,
+            )
         )
-        self.tool_calls.append(record)
-        self._told.append(asdict(record))
 
     def fire(
         self, event: str, *, pending: Sequence[Mapping[str, Any]] = (), **payload: Any
@@ -164,7 +164,7 @@ class Run:
             "prompt": self.prompt,
             VARIABLES: self.variables,
             "skills_loaded": list(self.skills_loaded),
-            "tool_calls": list(self._told),
+            "tool_calls": [to_fields(record) for record in self.tool_calls],
         }
 
 

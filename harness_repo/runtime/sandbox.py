@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -53,6 +53,9 @@ class Source(Protocol):
         ...
 
 
+_SOURCES: dict[str, Callable[[ToolAccess], Source]] = {"http": HttpSource, "mcp": McpSource}
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A call with good arguments that has to go out to the world to be answered."""
@@ -87,7 +90,8 @@ class ToolSandbox:
         self._data = {"context": context or {}, "request": request or {}}
         self._faults = FaultPlan(faults, seed)
         self._access = access
-        self._sources: dict[str, Source] = {"http": HttpSource(access), "mcp": McpSource(access)}
+        # By kind, made when a call first goes out: most runs replay what they have.
+        self._sources: dict[str, Source] = {}
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,6 +103,8 @@ class ToolSandbox:
 
     async def close(self) -> None:
         """End every connection and process that calls have opened; what does not end in time is left alone."""
+        if not self._sources:
+            return
         closing = [asyncio.ensure_future(source.close()) for source in self._sources.values()]
         done, late = await asyncio.wait(closing, timeout=MOST_CLOSING_SECONDS)
         for task in late:
@@ -137,7 +143,7 @@ class ToolSandbox:
         secrets = self._access.secrets_of(tool.source)
         try:
             async with asyncio.timeout(tool.seconds):
-                raw = await self._sources[tool.source["kind"]].call(tool, arguments)
+                raw = await self._open_source(tool.source["kind"]).call(tool, arguments)
             spend = (computing or Allowance()).spend
             result = spend(f"reading the result of {tool.name}", _read_answer, raw, tool, arguments, secrets)
         except TimeoutError:
@@ -145,6 +151,11 @@ class ToolSandbox:
         except (ToolFailure, AccessDenied) as failure:
             return _failed(failure, started, secrets)
         return ToolOutcome(result, None, ms_since(started))
+
+    def _open_source(self, kind: str) -> Source:
+        if kind not in self._sources:
+            self._sources[kind] = _SOURCES[kind](self._access)
+        return self._sources[kind]
 
     def _read_call(self, name: str, arguments_json: str) -> tuple[Tool, dict[str, Any]]:
         tool = self._tools.get(name)

@@ -79,12 +79,15 @@ def read_profile(request: Mapping[str, Any]) -> UserProfile:
 class SimulatedUser:
     """One user in one conversation; remembers what was said, and what its model calls took."""
 
-    def __init__(self, profile: UserProfile, model: ChatModel, model_name: str, seed: int) -> None:
+    def __init__(
+        self, profile: UserProfile, model: ChatModel, model_name: str, seed: int, repeat: int = 0
+    ) -> None:
         self.profile = profile
         self.calls: list[CallRecord] = []
         self._model = model
         self._model_name = model_name
         self._seed = seed & _SEED_BITS
+        self._repeat = repeat
         self._messages = user_texts.opening(profile.persona, profile.goal, profile.stop, profile.is_chinese)
 
     def note_line(self, text: str) -> None:
@@ -112,6 +115,7 @@ class SimulatedUser:
             messages=list(messages),
             response_schema={"name": "user_line", "schema": LINE_SCHEMA},
             parameters={"seed": self._seed},
+            repeat=self._repeat,
         )
         try:
             reply = await self._model.complete(request)

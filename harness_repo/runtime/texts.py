@@ -44,3 +44,5 @@ def reply_skill_message(names: Sequence[str]) -> str:
 
 EMPTY_REPLY = "回复是空的，请给出回复。The reply is empty; give one."
 NOT_THE_SCHEMA = "只输出一个符合要求的 JSON 对象。Output one JSON object that fits the schema: {detail}"
+# What the program that reads the reply has against it.
+NOT_OF_USE = "回复读不懂，请改正后重新输出。The reply can't be read; correct it and output it again: {detail}"

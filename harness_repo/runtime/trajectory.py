@@ -3,19 +3,16 @@
 schemas/trajectory.schema.json describes it for other programs; `reading` reads what they give back.
 """
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeVar
 
 from harness_repo.runtime.chat import ChatReply, Message, Usage
+from harness_repo.runtime.storable import make_storable
 
 FORMAT = "trajectory/1"
 # What the schema takes of a number; a sum of numbers that are good may be beyond it.
 MOST = 10**12
-
-# Legal in a Python text, and refused by databases and encoders: NUL and halves of surrogate pairs.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 Status = Literal[
     "ok",
@@ -143,8 +140,15 @@ class Trajectory:
     runner: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The trajectory as one JSON-ready object; see the module's format name."""
-        return {"format": FORMAT, **{key: _storable(value) for key, value in asdict(self).items()}}
+        """The trajectory as one JSON-ready object, fit to be stored; see the module's format name.
+
+        Messages, arguments and results in it are those of the trajectory, and no copies.
+        """
+        record = {"format": FORMAT, **vars(self), "usage": to_fields(self.usage)}
+        for name in _LISTS:
+            record[name] = [to_fields(entry) for entry in record[name]]
+        stored: dict[str, Any] = make_storable(record)
+        return stored
 
     def evidence(self) -> list[dict[str, Any]]:
         """What the agent learnt from tools, for a judge: [{"tool", "arguments", "result"}], skills left out.
@@ -158,6 +162,15 @@ class Trajectory:
         if self.conversation:
             return [turn.reply for turn in self.conversation if turn.reply is not None]
         return [] if self.reply is None else [self.reply]
+
+
+# The fields that are lists of records.
+_LISTS = ("tool_calls", "hooks", "calls", "conversation", "user_calls")
+
+
+def to_fields(record: object) -> dict[str, Any]:
+    """The fields of a record, by name; what is in them is not copied, as dataclasses.asdict does at great length."""
+    return dict(vars(record))
 
 
 def join_runs(runs: Sequence[Trajectory]) -> Trajectory:
@@ -232,14 +245,3 @@ def _evidence(call: ToolCallRecord) -> dict[str, Any]:
     return (
         {**made, "result": call.result} if call.error is None else {**made, "error": call.error.split(":")[0]}
     )
-
-
-def _storable(value: Any) -> Any:
-    """The value with U+FFFD for every character that could not be stored."""
-    if isinstance(value, str):
-        return _UNSTORABLE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_storable(key): _storable(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_storable(inner) for inner in value]
-    return value

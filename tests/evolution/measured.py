@@ -10,9 +10,9 @@ from evolution.demonstration import CaseData
 from evolution.loop import steps
 from evolution.loop.authors import author_of
 from evolution.loop.datasets import import_dataset
+from evolution.loop.engine import work_evaluation
 from evolution.loop.evaluation import build_scorer, create_evaluation
 from evolution.loop.repositories import open_repository
-from evolution.loop.shards import work_evaluation
 from evolution.models import DatasetVersion, Evaluation, Harness, Proposal, Step
 from evolution.ports import NamedModel
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest, Usage
@@ -97,8 +97,10 @@ def make_version(harness: Harness, cases: Sequence[CaseData] | None = None) -> D
     return import_dataset(ANNA, harness, "cases", cases or [make_case(f"q{n}") for n in range(1, 5)])
 
 
-def make_evaluation(harness: Harness, commit: str = "main", **options: Any) -> Evaluation:
-    version = make_version(harness)
+def make_evaluation(
+    harness: Harness, commit: str = "main", version: DatasetVersion | None = None, **options: Any
+) -> Evaluation:
+    version = version or make_version(harness)
     return create_evaluation(DEV, harness, commit, version, model="m", judge_model="j", **options)
 
 

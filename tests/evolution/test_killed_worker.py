@@ -1,4 +1,4 @@
-"""A real Celery worker is killed in the middle of an evaluation, and another one goes on."""
+"""Real Celery workers are killed in the middle of an evaluation, and others go on; the endpoint counts the calls."""
 
 import os
 import signal
@@ -7,9 +7,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import pytest
 from celery import current_app
 from django.db import connection
@@ -17,66 +20,82 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from evolution.actions.harnesses import create_harness
-from evolution.demonstration import load_cases
+from evolution.demonstration import CaseData
 from evolution.loop.datasets import import_dataset
-from evolution.loop.evaluation import create_evaluation, stored_pairs
+from evolution.loop.evaluation import create_evaluation
+from evolution.loop.pairs import stored_pairs
 from evolution.loop.shards import collect_abandoned
 from evolution.models import Evaluation
-from evolution.states import EvaluationState, ShardState
-from evolution.tasks.evaluations import run_shard
-from harness_repo.starters import starter_files
+from evolution.states import EvaluationState
+from evolution.tasks.evaluations import run_evaluation
+from tests.benchmarks.support.answers import right_result
+from tests.benchmarks.support.installation import Endpoint, run_endpoint
+from tests.benchmarks.support.material import agent_files, case_text, expected, judge_files
 from tests.evolution.measured import ANNA, DEV
 from workbench.embedded.valkey import valkey_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 90.0
 LEASE_SECONDS = 2.0
-CASES = 48
+CASES = 160
+AT_ONCE = 10
 
 pytestmark = [pytest.mark.ops, pytest.mark.django_db(transaction=True)]
 
 
+@dataclass
+class Place:
+    """A broker, an endpoint, and workers on the test's own database."""
+
+    broker: str
+    endpoint: Endpoint
+    environment: dict[str, str]
+    workers: "list[subprocess.Popen[bytes]]"
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        command = ["-m", "celery", "-A", "workbench", "worker", "--concurrency", "2", "--loglevel", "WARNING"]
+        environment = {**os.environ, **self.environment}
+        worker = subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=environment, start_new_session=True
+        )
+        self.workers.append(worker)
+        return worker
+
+    def send(self, evaluation_ids: list[int]) -> None:
+        with current_app.connection_for_write(self.broker) as link:
+            for pk in evaluation_ids:
+                run_evaluation.apply_async((pk,), connection=link)  # type: ignore[call-arg]
+
+
 @pytest.fixture
-def broker() -> Iterator[str]:
+def place(settings: Settings) -> Iterator[Place]:
     # A short folder, for the socket's sake.
-    with tempfile.TemporaryDirectory(prefix="wb-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wb-") as folder, run_endpoint() as endpoint:
         server = valkey_server(Path(folder))
         with server.in_use():
-            yield f"redis+socket://{server.spec.socket_folder / 'valkey.sock'}"
+            broker = f"redis+socket://{server.spec.socket_folder / 'valkey.sock'}"
+            environment = {
+                "DATABASE_URL": database_url(),
+                "CELERY_BROKER_URL": broker,
+                "REPOSITORIES_DIR": str(settings.REPOSITORIES_DIR),
+                "EVALUATION_LEASE_SECONDS": str(LEASE_SECONDS),
+                "LLM_BASE_URL": endpoint.base_url,
+                "LLM_API_KEY": "none",
+                "LLM_MODEL": "m",
+                "LLM_CONCURRENCY": str(AT_ONCE),
+            }
+            place = Place(broker, endpoint, environment, [])
+            with ended_workers(place):
+                yield place
 
 
-@pytest.fixture
-def start_worker(broker: str, settings: Settings) -> Iterator[Callable[[], "subprocess.Popen[bytes]"]]:
-    """Workers on the test's own database; all of them are ended with it."""
-    environment = {
-        **os.environ,
-        "DATABASE_URL": database_url(),
-        "CELERY_BROKER_URL": broker,
-        "REPOSITORIES_DIR": str(settings.REPOSITORIES_DIR),
-        "REHEARSAL_DELAY_SECONDS": "0.1",
-        "EVALUATION_LEASE_SECONDS": str(LEASE_SECONDS),
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "workbench",
-        "worker",
-        "--concurrency",
-        "2",
-        "--loglevel",
-        "INFO",
-    ]
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start() -> "subprocess.Popen[bytes]":
-        started.append(subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True))
-        return started[-1]
-
-    yield start
-    for worker in started:
-        kill(worker)
+@contextmanager
+def ended_workers(place: Place) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for worker in place.workers:
+            kill(worker)
 
 
 def database_url() -> str:
@@ -94,46 +113,97 @@ def kill(worker: "subprocess.Popen[bytes]") -> None:
         worker.wait()
 
 
+def kill_child(worker: "subprocess.Popen[bytes]") -> None:
+    psutil.Process(worker.pid).children()[0].kill()
+
+
 def wait_until(is_true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not is_true():
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
-
-
-def send(broker: str, shard_ids: list[int]) -> None:
-    with current_app.connection_for_write(broker) as link:
-        for shard_id in shard_ids:
-            run_shard.apply_async((shard_id,), connection=link)  # type: ignore[call-arg]
+        time.sleep(0.02)
 
 
 def make_evaluation() -> Evaluation:
-    judge = create_harness(ANNA, "judge", "judge", starter_files("judge"))
-    harness = create_harness(ANNA, "shop", "agent", starter_files("live_commerce"), judge=judge)
-    cases = [case for case in load_cases() if case.split == "dev"][:CASES]
+    judge = create_harness(ANNA, "judge", "judge", judge_files())
+    harness = create_harness(ANNA, "shop", "agent", agent_files(tools=False), judge=judge)
+    cases = [
+        CaseData(
+            f"case-{number}",
+            "order",
+            "en",
+            "dev",
+            {"danmaku": [{"user": "u", "text": case_text("kills", number)}], "history": []},
+            {},
+            {},
+            expected(number),
+        )
+        for number in range(1, CASES + 1)
+    ]
     version = import_dataset(ANNA, harness, "cases", cases)
-    return create_evaluation(
-        DEV, harness, "main", version, model="rehearsal-policy", judge_model="rehearsal-judge"
-    )
+    return create_evaluation(DEV, harness, "main", version, model="m", judge_model="m")
 
 
-def test_after_kill_9_nothing_is_missing_or_doubled(
-    broker: str, start_worker: Callable[[], "subprocess.Popen[bytes]"]
+def is_finished(evaluation: Evaluation) -> bool:
+    return Evaluation.objects.filter(pk=evaluation.pk, state=EvaluationState.FINISHED).exists()
+
+
+def sweep_until_finished(place: Place, evaluation: Evaluation) -> None:
+    """What beat does every 15 seconds: the dead workers' leases end, and their messages need not come back."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_finished(evaluation):
+        assert time.monotonic() < deadline, "waited in vain"
+        place.send(list(collect_abandoned(timezone.now())))
+        time.sleep(0.5)
+
+
+def test_after_three_kills_nothing_is_missing_doubled_or_made_again_but_what_was_under_way(
+    place: Place,
 ) -> None:
     evaluation = make_evaluation()
-    first = start_worker()
-    send(broker, [shard.pk for shard in evaluation.shards.all()])
-    wait_until(lambda: evaluation.results.count() >= 8)
-    kill(first)
+    place.endpoint.configure(latency_ms=100)
+    worker = place.start()
+    place.send([evaluation.pk] * 4)
+    wait_until(lambda: evaluation.results.count() >= CASES // 4)
+    kill_child(worker)
+    wait_until(lambda: evaluation.results.count() >= CASES // 2)
+    kill(worker)
     kept = set(evaluation.results.values_list("pk", flat=True))
-    assert 8 <= len(kept) < CASES
-    assert evaluation.shards.filter(state=ShardState.RUNNING).count() == 2
+    assert CASES // 2 <= len(kept) < CASES
 
-    start_worker()
-    # The messages that the dead worker held wait for the broker's time-out; the leases end much sooner.
+    worker = place.start()
     time.sleep(LEASE_SECONDS)
-    send(broker, collect_abandoned(timezone.now()))
-    wait_until(lambda: Evaluation.objects.filter(pk=evaluation.pk, state=EvaluationState.FINISHED).exists())
+    place.send(list(collect_abandoned(timezone.now())))
+    wait_until(lambda: evaluation.results.count() >= CASES * 3 // 4)
+    kill(worker)
+    place.start()
+    sweep_until_finished(place, evaluation)
+
     assert kept < set(evaluation.results.values_list("pk", flat=True))
     assert evaluation.results.count() == len(stored_pairs(evaluation)) == CASES
-    assert not evaluation.results.exclude(error_kind="").exists()
+    found = evaluation.results.values_list("case__key", "accuracy", "effectiveness", "reply", "error_kind")
+    for key, *scores in found:
+        right = right_result(int(key.removeprefix("case-")))
+        assert scores == [right.accuracy, right.effectiveness, right.reply, ""]
+    counts = place.endpoint.stats()
+    # At each kill at most as many were made or under way, and not yet stored.
+    assert 2 * CASES <= counts["calls"] <= 2 * CASES + 3 * AT_ONCE
+    assert counts["peak"] <= AT_ONCE
+    assert sum(evaluation.usage.values_list("made", flat=True)) == 2 * CASES
+
+
+def test_worker_that_is_asked_to_end_leaves_the_rest_at_once(place: Place) -> None:
+    """Celery's warm shutdown waits for running tasks, however long; ours end by themselves."""
+    evaluation = make_evaluation()
+    place.endpoint.configure(latency_ms=100)
+    worker = place.start()
+    place.send([evaluation.pk] * 2)
+    wait_until(lambda: evaluation.results.count() >= CASES // 4)
+    worker.terminate()
+    worker.wait(timeout=15)
+    assert evaluation.results.count() < CASES
+    assert not evaluation.shards.filter(state="running").exists()
+    place.start()
+    # The tasks that ended have sent others to go on.
+    wait_until(lambda: is_finished(evaluation))
+    assert 2 * CASES <= place.endpoint.stats()["calls"] <= 2 * CASES + AT_ONCE

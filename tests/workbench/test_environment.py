@@ -91,3 +91,18 @@ def test_what_is_no_list_says_so_without_its_text(
     with pytest.raises(ImproperlyConfigured, match=f"LLM_ENDPOINTS .*{reason}") as caught:
         env.json_list("LLM_ENDPOINTS")
     assert "secret" not in str(caught.value)
+
+
+def test_an_object_stands_in_the_variable_or_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("MODEL_PRICES", raising=False)
+    assert env.json_object("MODEL_PRICES") == {}
+    monkeypatch.setenv("MODEL_PRICES", '{"m": {"input": 1}}')
+    assert env.json_object("MODEL_PRICES") == {"m": {"input": 1}}
+    (tmp_path / "prices.json").write_text('{"m": 2}')
+    monkeypatch.setenv("MODEL_PRICES", str(tmp_path / "prices.json"))
+    assert env.json_object("MODEL_PRICES") == {"m": 2}
+    monkeypatch.setenv("MODEL_PRICES", "[1]")
+    with pytest.raises(ImproperlyConfigured, match="MODEL_PRICES must be an object"):
+        env.json_object("MODEL_PRICES")

@@ -1,8 +1,10 @@
 """What the templates need beyond Django's own tags: icons, state pills, commits, times, figures and safe text."""
 
 import json
+import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django import template
@@ -21,6 +23,7 @@ from evolution.models import Evaluation
 from evolution.states import Split
 from workbench import rehearsal, text_marks, trajectories
 from workbench.conflict_names import name_conflict
+from workbench.error_names import name_budget, name_error, name_model_role
 from workbench.event_names import name_deed, name_kind
 from workbench.flip_names import name_flip
 from workbench.job_words import describe_job
@@ -103,9 +106,9 @@ def when(moment: datetime | None) -> SafeString | str:
 
 
 @register.filter
-def percent(share: float | None) -> str:
-    """A share of 0-1 in percent with one decimal, or a dash."""
-    return "–" if share is None else f"{100 * share:.1f}".replace("-", "−")
+def percent(share: Any) -> str:
+    """A share of 0-1 in percent with one decimal, or a dash; what is not there is an empty text in a template."""
+    return f"{100 * share:.1f}".replace("-", "−") if isinstance(share, int | float) else "–"
 
 
 @register.filter
@@ -133,6 +136,51 @@ def points(share: float | None) -> SafeString | str:
         return "–"
     tone = "up" if share > 0 else "down" if share < 0 else ""
     return format_html('<span class="delta {}">{}</span>', tone, signed(share))
+
+
+@register.filter
+def duration(seconds: Any) -> str:
+    """A time in words, of its two largest units: 1 h 20 min, 45 s; less than a second in milliseconds; or a dash."""
+    if not isinstance(seconds, int | float):
+        return "–"
+    if seconds < 1:
+        return gettext("%(n)s ms") % {"n": round(1000 * seconds)}
+    if seconds < 10:
+        return gettext("%(n)s s") % {"n": f"{seconds:.1f}"}
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    values = {"h": hours, "min": minutes, "s": rest}
+    if hours:
+        return gettext("%(h)s h %(min)s min") % values
+    return gettext("%(min)s min %(s)s s") % values if minutes else gettext("%(n)s s") % {"n": rest}
+
+
+@register.filter
+def milliseconds(value: Any) -> str:
+    """The same of milliseconds."""
+    return duration(value / 1000 if isinstance(value, int | float) else None)
+
+
+@register.filter
+def thousands(number: Any) -> str:
+    """A count with its thousands set apart, so that long ones can be read."""
+    return f"{number:,}".replace(",", "\u202f") if isinstance(number, int) else figure(number)
+
+
+@register.filter
+def money(amount: Any) -> str:
+    """An amount in MODEL_CURRENCY: two decimals, and below 1 as many as three digits take; or a dash."""
+    if not isinstance(amount, int | float | Decimal):
+        return "–"
+    value = float(amount)
+    decimals = 2 if value == 0 or abs(value) >= 1 else min(2 - math.floor(math.log10(abs(value))), 8)
+    return f"{value:,.{decimals}f} {settings.MODEL_CURRENCY}".replace(",", "\u202f")
+
+
+@register.filter
+def coverage(share: float) -> str:
+    """A share of 0-100 in whole percent, rounded down: what is missing is never rounded away."""
+    return str(int(share))
 
 
 @register.filter
@@ -168,6 +216,9 @@ register.filter("read_runner", trajectories.read_runner)
 register.filter("count_faults", trajectories.count_faults)
 register.filter("describe_status", trajectories.describe_status)
 register.filter("describe_end", trajectories.describe_end)
+register.filter("error_name", name_error)
+register.filter("budget_name", name_budget)
+register.filter("model_role", name_model_role)
 register.filter("kind_name", name_kind)
 register.filter("deed_name", name_deed)
 register.filter("describe_job", describe_job)

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from evolution.models import Evaluation, Harness
 from evolution.queries import board as board_queries
-from evolution.queries import clusters, evaluations, events, releases
+from evolution.queries import clusters, events, releases, scores
 from evolution.states import HarnessKind
 from workbench.access import Request, get_harness_for
 from workbench.charts import series_figure
@@ -44,7 +44,7 @@ def board(request: Request, harness: str) -> HttpResponse:
         "figure": series_figure(series, live_commit) if any(map(_has_scores, series)) else None,
         "live_commit": live_commit,
         "live_evaluation": measured,
-        "scores": evaluations.score_overall(measured) if measured else None,
+        "scores": scores.score_overall(measured) if measured else None,
         "stamp": stamp,
         "next_action": next_action,
         "next_url": _address(record, next_action) if next_action else "",

@@ -1,5 +1,8 @@
-"""Evaluations: the list with a form to start one, and one evaluation in progress or done, with its results."""
+"""Evaluations: the list with a form to start one, and the buttons of one; its page is in evaluation_page."""
 
+from typing import Any
+
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -9,19 +12,21 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import cases as case_actions
 from evolution.actions import evaluations as evaluation_actions
-from evolution.loop.evaluation import describe_faults
+from evolution.actors import Role
+from evolution.errors import LoopError
+from evolution.loop.estimates import Estimate
 from evolution.loop.repositories import open_repository
-from evolution.loop.runners import detail_runner
-from evolution.models import Evaluation, Harness
+from evolution.models import Harness
 from evolution.queries import evaluations as evaluation_queries
-from evolution.queries import results as result_queries
+from evolution.queries.estimates import estimate_evaluation
 from harness_repo.git.errors import HarnessRepoError
+from harness_repo.git.repository import MAIN
 from harness_repo.runtime.faults import KINDS
-from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.forms import EvaluationForm, ResultFilterForm
+from workbench.access import Request, actor_of, get_harness_for, told
+from workbench.forms import BudgetForm, EvaluationForm, JudgeForm, read_form
 from workbench.parameters import read_number
-from workbench.rendering import refresh_when_done, render_page, wanted_part
-from workbench.views.results import write_query
+from workbench.rendering import render_page, wanted_part
+from workbench.views.evaluation_page import get_evaluation
 
 
 @require_safe
@@ -31,13 +36,18 @@ def evaluation_list(request: Request, harness: str) -> HttpResponse:
     return _render_list(request, record, EvaluationForm(record))
 
 
-def _render_list(request: Request, record: Harness, form: EvaluationForm) -> HttpResponse:
-    context = {
-        "evaluations": evaluation_queries.list_evaluations(record)[:200],
-        "versions": evaluation_queries.list_dataset_versions(record),
-        "form": form,
-        "fault_kinds": KINDS,
-    }
+def _render_list(request: Request, record: Harness, form: EvaluationForm, **more: Any) -> HttpResponse:
+    context = {"form": form, **more}
+    if wanted_part(request) != "estimate":
+        page = evaluation_queries.page_evaluations(record, request.GET.get("page", 1))
+        context |= {
+            "page": page,
+            "rows": evaluation_queries.describe_evaluations(page.object_list),
+            "versions": evaluation_queries.list_dataset_versions(record),
+            "fault_kinds": KINDS,
+            "default_concurrency": settings.EVALUATION_CONCURRENCY,
+            "currency": settings.MODEL_CURRENCY,
+        }
     return render_page(request, "evaluations.html", context, record)
 
 
@@ -46,95 +56,52 @@ def start(request: Request, harness: str) -> HttpResponse:
     """Evaluate a version of the harness; a refused form keeps what was entered."""
     record = get_harness_for(request, harness)
     form = EvaluationForm(record, request.POST)
-    if form.is_valid() and (commit := _resolve(record, form)):
-        fields = form.cleaned_data
+    if form.is_valid() and (commit := _resolve(record, form, "ref")) and _resolve_base(record, form):
         with told(request):
             evaluation = evaluation_actions.start_evaluation(
-                actor_of(request),
-                record,
-                commit,
-                fields["dataset_version"],
-                splits=tuple(fields["splits"]),
-                repeats=fields["repeats"],
-                faults=fields["faults"],
+                actor_of(request), record, commit, form.cleaned_data["dataset_version"], **form.options()
             )
             return redirect("evaluation", record.name, evaluation.pk)
     return _render_list(request, record, form)
 
 
-def _resolve(record: Harness, form: EvaluationForm) -> str:
-    """The commit of the version that was asked for; else empty, with the error at the field."""
+@require_POST
+def estimate(request: Request, harness: str) -> HttpResponse:
+    """Say what the evaluation of the form would take, and start nothing; that takes a second or two."""
+    record = get_harness_for(request, harness)
+    with told(request):
+        actor_of(request).require(Role.DEVELOPER)
+    form = EvaluationForm(record, request.POST)
     try:
-        return open_repository(record).resolve(form.cleaned_data["ref"])
+        found, problem = _estimate(record, read_form(form), form.options()), ""
+    except (LoopError, HarnessRepoError) as failure:
+        found, problem = None, str(failure)
+    return _render_list(request, record, form, estimate=found, problem=problem)
+
+
+def _estimate(record: Harness, fields: dict[str, Any], options: dict[str, Any]) -> Estimate:
+    known = {name: options[name] for name in ("splits", "repeats", "faults", "is_fresh") if name in options}
+    return estimate_evaluation(record, fields["ref"], fields["dataset_version"], **known)
+
+
+def _resolve(record: Harness, form: EvaluationForm, field: str) -> str:
+    """The commit of the version that a field asks for; else empty, with the error at the field."""
+    try:
+        return open_repository(record).resolve(form.cleaned_data[field])
     except HarnessRepoError as failure:
-        form.add_error("ref", str(failure))
+        form.add_error(field, str(failure))
         return ""
 
 
-def _get(request: Request, harness: str, pk: int) -> Evaluation:
-    return get_for(
-        request, harness, Evaluation.objects.select_related("harness", "dataset_version__dataset"), pk=pk
-    )
-
-
-@require_safe
-def evaluation_page(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Show how far an evaluation is and what it scored, with its results."""
-    evaluation = _get(request, harness, pk)
-    progress = evaluation_queries.measure_progress(evaluation)
-    if response := refresh_when_done(request, running=progress.is_running):
-        return response
-    context: dict[str, object] = {
-        "evaluation": evaluation,
-        "progress": progress,
-        "is_running": progress.is_running,
-    }
-    part = wanted_part(request)
-    if part != "results":
-        context |= _figures(evaluation)
-    # A poll of the progress leaves the list alone: it is read from every trajectory.
-    if part != "progress":
-        context |= _results(request, evaluation)
-    if not part:
-        context |= _head(evaluation)
-    return render_page(request, "evaluation.html", context, evaluation.harness)
-
-
-def _figures(evaluation: Evaluation) -> dict[str, object]:
-    return {
-        "overall": evaluation_queries.score_overall(evaluation),
-        "guard": evaluation_queries.score_guard(evaluation),
-        "categories": evaluation_queries.score_categories(evaluation),
-        "cost": evaluation_queries.measure_cost(evaluation),
-        "taken": evaluation_queries.count_taken(evaluation),
-    }
-
-
-def _results(request: Request, evaluation: Evaluation) -> dict[str, object]:
-    wanted = ResultFilterForm(request.GET).wanted()
-    return {
-        "page": result_queries.list_results(evaluation, wanted, request.GET.get("page", 1)),
-        "facets": result_queries.result_facets(evaluation),
-        "wanted": wanted,
-        "filter_query": write_query(wanted),
-    }
-
-
-def _head(evaluation: Evaluation) -> dict[str, object]:
-    """Who was measured, under which faults, and what these did."""
-    case_faults = result_queries.count_cases_with_faults(evaluation)
-    return {
-        "runner_detail": detail_runner(evaluation.runner) if evaluation.runner else "",
-        "faults": describe_faults(evaluation.faults),
-        "case_faults": case_faults,
-        "struck": result_queries.count_struck(evaluation) if evaluation.faults or case_faults else None,
-    }
+def _resolve_base(record: Harness, form: EvaluationForm) -> bool:
+    """Whether the version to compare with is there, or none is wanted."""
+    return not form.cleaned_data["base"] or bool(_resolve(record, form, "base"))
 
 
 @require_POST
 def cancel(request: Request, harness: str, pk: int) -> HttpResponse:
     """Stop an evaluation; what is measured stays."""
-    evaluation = _get(request, harness, pk)
+    evaluation = get_evaluation(request, harness, pk)
     with told(request, _("The evaluation is cancelled; it can be resumed.")):
         evaluation_actions.cancel_evaluation(actor_of(request), evaluation)
     step = read_number(request.POST.get("step", ""))
@@ -143,17 +110,32 @@ def cancel(request: Request, harness: str, pk: int) -> HttpResponse:
 
 @require_POST
 def resume(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Go on with an evaluation: only what is missing is made."""
-    evaluation = _get(request, harness, pk)
+    """Go on with an evaluation: only what is missing is made, within another budget if one is given."""
+    evaluation = get_evaluation(request, harness, pk)
     with told(request):
-        evaluation_actions.resume_evaluation(actor_of(request), evaluation)
+        form = BudgetForm(request.POST)
+        read_form(form)
+        # The button of an evaluation without a budget says nothing of one.
+        budget = form.budget() if "budget" in request.POST else None
+        evaluation_actions.resume_evaluation(actor_of(request), evaluation, budget=budget)
+    return redirect("evaluation", harness, pk)
+
+
+@require_POST
+def rejudge(request: Request, harness: str, pk: int) -> HttpResponse:
+    """Have the answers of an evaluation judged by another version of the judge; the agent is not run."""
+    evaluation = get_evaluation(request, harness, pk)
+    with told(request):
+        judge_ref = read_form(JudgeForm(request.POST))["judge_ref"] or MAIN
+        judged = evaluation_actions.rejudge_evaluation(actor_of(request), evaluation, judge_ref)
+        return redirect("evaluation", harness, judged.pk)
     return redirect("evaluation", harness, pk)
 
 
 @require_POST
 def take_failures(request: Request, harness: str, pk: int) -> HttpResponse:
     """Take the failures of an evaluation into the inbox."""
-    evaluation = _get(request, harness, pk)
+    evaluation = get_evaluation(request, harness, pk)
     with told(request):
         taken = case_actions.take_failures(actor_of(request), evaluation)
         text = ngettext(

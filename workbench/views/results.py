@@ -11,6 +11,7 @@ from evolution.loop.evaluation import describe_faults
 from evolution.models import CaseResult, Evaluation
 from evolution.queries import results as result_queries
 from evolution.queries import trajectories as trajectory_queries
+from evolution.queries.stability import Trial, list_trials
 from workbench.access import Request, get_for, told
 from workbench.forms import ResultFilterForm
 from workbench.rendering import render_page
@@ -44,8 +45,14 @@ def result_page(request: Request, harness: str, pk: int, result: int) -> HttpRes
         "case_faults": describe_faults(record.case.faults),
         "place": result_queries.find_place(record, wanted),
         "filter_query": write_query(wanted),
+        "trials": _list_trials(record),
     }
     return render_page(request, "result.html", context, record.evaluation.harness)
+
+
+def _list_trials(record: CaseResult) -> list[Trial]:
+    """The repeats of the case; none where there is but one."""
+    return list_trials(record.evaluation, record.case_id) if record.evaluation.repeats > 1 else []
 
 
 @require_safe

@@ -16,9 +16,10 @@ from evolution.errors import LoopError
 from evolution.loop.steps import StepConflict
 from evolution.models import Evaluation, Proposal, Release, Step
 from evolution.queries import comparison as comparison_queries
-from evolution.queries import evaluations as evaluation_queries
+from evolution.queries import progress as progress_queries
 from evolution.queries import proposals as proposal_queries
 from evolution.queries import releases as release_queries
+from evolution.queries import scores as score_queries
 from evolution.queries import steps as step_queries
 from evolution.states import EvaluationState, ProposalState, StepState
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
@@ -165,8 +166,8 @@ def _measured(role: str, evaluation: Evaluation) -> dict[str, object]:
     return {
         "role": role,
         "evaluation": evaluation,
-        "progress": evaluation_queries.measure_progress(evaluation),
-        "scores": evaluation_queries.score_overall(evaluation),
+        "progress": progress_queries.measure_progress(evaluation),
+        "scores": score_queries.score_overall(evaluation),
     }
 
 

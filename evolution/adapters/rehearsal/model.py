@@ -1,7 +1,10 @@
 """The rehearsal model behind the ChatModel protocol: role by model name, tokens and latency by a simple estimate."""
 
+import hashlib
 import json
 from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from evolution.adapters.rehearsal.diagnoser import answer_as_diagnoser
@@ -31,6 +34,12 @@ COMPLETION_TOKENS_PER_MS = 0.14
 
 class RehearsalModel:
     """A deterministic ChatModel: the same request always brings the same reply, usage and latency."""
+
+    @cached_property
+    def identity(self) -> str:
+        """Which program this is: another release of it may answer the same request otherwise."""
+        sources = sorted(Path(__file__).parent.glob("*.py"))
+        return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Answer in the role that the model's name says; ChatError (configuration) for any other name."""

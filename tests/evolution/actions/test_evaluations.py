@@ -1,11 +1,15 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from evolution.actions import evaluations
 from evolution.actors import NotAllowed
+from evolution.errors import LoopError
+from evolution.loop.authors import author_of
 from evolution.loop.evaluation import ENDED
-from evolution.models import Evaluation
+from evolution.loop.repositories import open_repository
+from evolution.models import Evaluation, Event, Harness
 from evolution.states import EvaluationState, StepState
 from tests.evolution.measured import DEV, VIEWER, make_harness, make_measured_step, make_version, teach
 
@@ -76,3 +80,75 @@ def test_viewer_may_do_none_of_it() -> None:
     ):
         with pytest.raises(NotAllowed):
             refused()
+
+
+@pytest.mark.usefixtures("run_tasks_at_once")
+def test_judging_anew_is_work_for_developers_and_leaves_a_trace(
+    django_capture_on_commit_callbacks: Callable[..., object],
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
+        evaluation = start()
+    evaluation.refresh_from_db()
+    with pytest.raises(NotAllowed):
+        evaluations.rejudge_evaluation(VIEWER, evaluation)
+    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[attr-defined]
+        made = evaluations.rejudge_evaluation(DEV, evaluation)
+    made.refresh_from_db()
+    assert (made.state in ENDED, made.results.count(), made.answers_from) == (True, 4, evaluation)
+    assert Event.objects.filter(verb="evaluation.rejudged", target_id=made.pk).exists()
+
+
+def teach_branch(harness: Harness) -> str:
+    """A version beside main."""
+    repository = open_repository(harness)
+    return repository.commit(
+        "proposal/1-x", {"prompts/role.md": teach(1, 2, 3)}, parent="main", author=author_of(DEV), message="x"
+    )
+
+
+def test_base_is_measured_beside_and_only_where_it_is_not() -> None:
+    harness = make_harness()
+    make_version(harness)
+    commit = teach_branch(harness)
+    candidate = evaluations.start_evaluation(DEV, harness, commit, base="main", repeats=2, concurrency=3)
+    base = candidate.base
+    assert base is not None
+    assert (base.commit, base.repeats, base.concurrency) == (open_repository(harness).resolve("main"), 2, 3)
+    assert evaluations.start_evaluation(DEV, harness, commit, base="main", repeats=2) == candidate
+    assert Evaluation.objects.count() == 2
+    # A version beside itself is the noise floor, if it is asked for.
+    same = evaluations.start_evaluation(DEV, harness, "main", base="main", repeats=2)
+    assert (same, same.base) == (base, None)
+    fresh = evaluations.start_evaluation(DEV, harness, "main", base="main", repeats=2, is_fresh=True)
+    assert (fresh.base, fresh.is_fresh) == (base, True)
+
+
+def test_base_that_ended_with_errors_is_resumed() -> None:
+    harness = make_harness()
+    make_version(harness)
+    base = evaluations.start_evaluation(DEV, harness, "main")
+    evaluations.cancel_evaluation(DEV, base)
+    candidate = evaluations.start_evaluation(DEV, harness, teach_branch(harness), base="main")
+    base.refresh_from_db()
+    assert (candidate.base, base.state) == (base, EvaluationState.QUEUED)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"concurrency": 0}, {"budget": {"calls": 0}}, {"budget": {"hours": 1}}, {"budget": {"tokens": 1.5}}],
+)
+def test_numbers_that_make_no_sense_are_refused(odd: dict[str, Any]) -> None:
+    harness = make_harness()
+    make_version(harness)
+    with pytest.raises(LoopError):
+        evaluations.start_evaluation(DEV, harness, "main", **odd)
+    assert not Evaluation.objects.exists()
+
+
+def test_resume_may_raise_the_budget() -> None:
+    evaluation = start()
+    Evaluation.objects.update(state=EvaluationState.PARTIAL, stopped_by="calls", budget={"calls": 1})
+    evaluation.refresh_from_db()
+    evaluations.resume_evaluation(DEV, evaluation, budget={"calls": 100})
+    evaluation.refresh_from_db()
+    assert (evaluation.budget, evaluation.stopped_by) == ({"calls": 100}, "")

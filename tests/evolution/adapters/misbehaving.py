@@ -19,6 +19,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.cookies.append(self.headers["Cookie"])
+        self.server.headers.append(dict(self.headers))
         self.server.next_behaviour(self.path, body)(self)
 
     def start(self, status: int, length: int | None, headers: dict[str, str]) -> None:
@@ -49,6 +50,7 @@ class Server(ThreadingHTTPServer):
         self.bodies: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.cookies: list[str | None] = []
+        self.headers: list[dict[str, str]] = []
         # set when the test is over, so that whoever dawdles stops
         self.over = threading.Event()
         self.most_at_once = self.at_once = self.open_connections = 0

@@ -1,16 +1,20 @@
 import asyncio
 import logging
+import time
 
 import pytest
+from asgiref.sync import async_to_sync
 from pytest_django import Settings
 
 from evolution.adapters import chat
-from evolution.adapters.chat import Role, SlowModel, build_model, model_name
+from evolution.adapters.chat import Role, SlowModel, build_model, configured_endpoints, limit_name, model_name
 from evolution.adapters.rehearsal.model import RehearsalModel
 from evolution.adapters.routing import RoutedChatModel
 from evolution.errors import LoopError
+from evolution.limits.granting import Wish, grant_shares
+from evolution.models import LimitShare, SharedLimit
 from harness_repo.runtime.chat import ChatError, ChatRequest
-from tests.evolution.adapters.misbehaving import fail, misbehaving, reply_with
+from tests.evolution.adapters.misbehaving import after, fail, misbehaving, reply_with
 
 REQUEST = ChatRequest("m", [{"role": "user", "content": "hello"}])
 
@@ -85,7 +89,7 @@ def test_what_one_role_learns_of_an_endpoint_holds_for_the_others(
     with misbehaving(fail(503)) as bad, misbehaving(reply_with("good")) as good:
         settings.LLM_ENDPOINTS = [
             {"base_url": bad.url, "name": "bad", "roles": ["policy"]},
-            {"base_url": good.url, "name": "good", "roles": ["judge"], "concurrency": 3},
+            {"base_url": good.url, "name": "good", "roles": ["judge"]},
         ]
         with caplog.at_level(logging.WARNING):
             for _ in range(5):
@@ -127,3 +131,48 @@ def test_a_recorded_model_that_nobody_serves_any_more_is_named(settings: Setting
     settings.LLM_ENDPOINTS = [{"base_url": "http://127.0.0.1:9/v1"}]
     with pytest.raises(LoopError, match="rehearsal-policy is not configured"):
         build_model("policy", "rehearsal-policy")
+
+
+async def ask_at_once(calls: int, *roles: str) -> None:
+    async def ask(role: str) -> None:
+        model = build_model(role).model
+        assert isinstance(model, RoutedChatModel)
+        async with model:
+            await asyncio.gather(*(model.complete(REQUEST) for _ in range(calls)))
+
+    await asyncio.gather(*(ask(role) for role in roles))
+
+
+@pytest.mark.django_db
+def test_limit_of_an_endpoint_is_for_all_roles_and_held_in_the_database(settings: Settings) -> None:
+    with misbehaving(after(0.02, reply_with("hi"))) as server:
+        settings.LLM_BASE_URL, settings.LLM_CONCURRENCY = server.url, 3
+        settings.LLM_MODEL_POLICY = settings.LLM_MODEL_JUDGE = "m"
+        # Another process has one of the three.
+        name = limit_name(configured_endpoints()[0])
+        grant_shares("another", [Wish(name, 1, wanted=1, taken=1, held=1)])
+        async_to_sync(ask_at_once)(10, "policy", "judge")
+        assert (server.most_at_once, len(server.bodies)) == (2, 20)
+    assert list(LimitShare.objects.values_list("holder", flat=True)) == ["another"]
+
+
+@pytest.mark.django_db
+def test_requests_per_minute_of_an_endpoint_are_kept(settings: Settings) -> None:
+    with misbehaving() as server:
+        settings.LLM_BASE_URL, settings.LLM_MODEL_POLICY = server.url, "m"
+        settings.LLM_REQUESTS_PER_MINUTE = 620
+        started = time.monotonic()
+        async_to_sync(ask_at_once)(15, "policy")
+        # Ten at once, and ten a second.
+        assert time.monotonic() - started > 0.4
+
+
+@pytest.mark.django_db
+def test_tokens_that_calls_took_are_counted_as_they_were(settings: Settings) -> None:
+    with misbehaving() as server:
+        settings.LLM_BASE_URL, settings.LLM_MODEL_POLICY = server.url, "m"
+        settings.LLM_TOKENS_PER_MINUTE = 62_000
+        async_to_sync(ask_at_once)(2, "policy")
+        limit = SharedLimit.objects.get()
+        # Each took ten, of some hundreds that were expected; a second's worth is 1,000.
+        assert 980 <= limit.tokens_left <= 1000

@@ -20,6 +20,15 @@ def test_entry_is_read_with_the_settings_times_for_those_it_leaves_out(
     assert (second.model_for("policy"), second.model_for("judge")) == ("p-1", "")
 
 
+def test_entry_states_its_limits_and_whether_it_takes_a_seed() -> None:
+    limits = {"concurrency": 5, "requests_per_minute": 60, "tokens_per_minute": 90_000, "seed": False}
+    first, second = read_endpoints(
+        [{"base_url": "http://a/v1", **limits}, {"base_url": "http://b/v1"}], ROLES
+    )
+    assert {name: getattr(first, name) for name in limits} == limits
+    assert [getattr(second, name) for name in limits] == [0, 0, 0, True]
+
+
 def test_one_model_name_is_for_every_role() -> None:
     (endpoint,) = read_endpoints([{"base_url": "http://b/v1", "model": "m"}], ROLES)
     assert (endpoint.model_for("policy"), endpoint.model_for("judge")) == ("m", "m")

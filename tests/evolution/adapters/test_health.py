@@ -165,3 +165,41 @@ def test_models_of_an_endpoint_share_its_places_and_not_their_health() -> None:
     assert other.try_start(alone=False) is None
     other.abandon(ticket)
     assert other.state() == "serving"
+
+
+def busy(seconds: float | None = 1.0) -> ChatError:
+    return ChatError("busy", "rate_limit", retryable=True, retry_after=seconds)
+
+
+def health_after(*ends: ChatError | None) -> Health:
+    health = Health("here")
+    for failure in ends:
+        ticket = health.try_start(alone=False)
+        assert ticket is not None
+        health.finish(ticket, failure)
+    return health
+
+
+@pytest.mark.parametrize("seconds", [1.0, None])
+def test_few_calls_that_are_turned_away_among_many_pause_nobody_else(seconds: float | None) -> None:
+    answers = [None] * 20
+    assert health_after(*answers, busy(seconds), *answers, busy(seconds), busy(seconds)).state() == "serving"
+
+
+def test_calls_that_are_turned_away_in_a_row_make_a_pause_for_all() -> None:
+    assert health_after(*[None] * 20, busy(), busy(), busy()).state() == "paused"
+
+
+def test_long_wait_is_for_all_also_when_one_call_is_told() -> None:
+    assert health_after(*[None] * 20, busy(30)).state() == "paused"
+
+
+def test_calls_under_way_speak_for_a_server_that_turns_few_away_at_first() -> None:
+    health = Health("here")
+    tickets = [health.try_start(alone=False) for _ in range(20)]
+    states = []
+    for ticket in tickets[:3]:
+        assert ticket is not None
+        health.finish(ticket, busy())
+        states.append(health.state())
+    assert states == ["serving", "serving", "paused"]

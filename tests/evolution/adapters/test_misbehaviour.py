@@ -13,8 +13,9 @@ import pytest
 from evolution.adapters import routing
 from evolution.adapters.endpoints import Endpoint
 from evolution.adapters.health import Health
-from evolution.adapters.openai_chat import LONGEST_ANSWER, OpenAIChatModel
+from evolution.adapters.openai_chat import OpenAIChatModel
 from evolution.adapters.routing import Route, RoutedChatModel
+from evolution.adapters.transport import LONGEST_ANSWER
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest, ToolCall
 from tests.evolution.adapters.misbehaving import (
     KEY,

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -8,7 +9,15 @@ import pytest
 from evolution.adapters.endpoints import Endpoint
 from evolution.adapters.openai_chat import OpenAIChatModel, hide_secrets
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest, Usage
-from tests.evolution.adapters.misbehaving import KEY, Server, answer, completion, fail, misbehaving
+from tests.evolution.adapters.misbehaving import (
+    KEY,
+    Server,
+    answer,
+    completion,
+    fail,
+    misbehaving,
+    reply_with,
+)
 
 REQUEST = ChatRequest("m", [{"role": "user", "content": "hello"}])
 
@@ -137,6 +146,69 @@ def test_entered_model_keeps_its_connection_and_can_be_entered_again(server: Ser
     assert server.are_all_closed()
     assert asyncio.run(ask_twice()) == 1
     assert len(server.bodies) == 4
+
+
+def seed_sent(server: Server, request: ChatRequest, endpoint: Endpoint | None = None) -> object:
+    asyncio.run(OpenAIChatModel(endpoint or Endpoint(server.url)).complete(request))
+    return server.bodies[-1].get("seed")
+
+
+def test_each_repeat_has_a_seed_of_its_own_and_always_the_same(server: Server) -> None:
+    repeats = [replace(REQUEST, repeat=repeat) for repeat in (0, 1, 2, 1)]
+    seeds = [seed_sent(server, request) for request in repeats]
+    assert len(set(seeds)) == 3
+    assert seeds[1] == seeds[3]
+    assert all(isinstance(seed, int) and 0 <= seed < 2**31 for seed in seeds)
+
+
+def test_seed_of_the_harness_goes_first_and_an_endpoint_may_be_sent_none(server: Server) -> None:
+    assert seed_sent(server, replace(REQUEST, parameters={"seed": 5}, repeat=1)) == 5
+    assert seed_sent(server, REQUEST, Endpoint(server.url, seed=False)) is None
+
+
+def test_server_that_takes_no_seed_is_asked_without_from_then_on(server: Server) -> None:
+    server.script = [fail(422, "seed: extra fields not permitted"), reply_with("hi")]
+    model = model_at(server)
+    for _ in range(2):
+        assert asyncio.run(model.complete(REQUEST)).content == "hi"
+    assert ["seed" in body for body in server.bodies] == [True, False, False]
+
+
+def test_what_the_official_client_sends_is_sent(server: Server) -> None:
+    ask(server)
+    sent = server.headers[0]
+    assert (sent["Authorization"], sent["Accept-Encoding"]) == (f"Bearer {KEY}", "identity")
+    assert sent["User-Agent"].startswith("AsyncOpenAI/Python")
+    assert sent["Content-Type"] == "application/json"
+
+
+def test_user_in_the_address_is_told_as_basic_authorization_and_in_no_error(server: Server) -> None:
+    url = server.url.replace("http://", "http://me:secret-word@")
+    server.script = [answer({"error": {"message": "no"}}, 401)]
+    with pytest.raises(ChatError) as raised:
+        asyncio.run(OpenAIChatModel(Endpoint(url, KEY)).complete(REQUEST))
+    assert server.headers[0]["Authorization"] == "Basic bWU6c2VjcmV0LXdvcmQ="
+    assert "secret-word" not in str(raised.value)
+
+
+def test_proxy_of_the_environment_is_used_but_for_those_it_leaves_out(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
+    monkeypatch.setenv("no_proxy", "")
+    elsewhere = OpenAIChatModel(Endpoint("http://models.example/v1", KEY))
+    assert asyncio.run(elsewhere.complete(REQUEST)).content == "hi"
+    assert server.paths == ["http://models.example/v1/chat/completions"]
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert ask(server).content == "hi"
+    assert server.paths[1] == "/v1/chat/completions"
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}])
+def test_parameter_that_json_has_no_word_for_is_refused(server: Server, value: object) -> None:
+    with pytest.raises(ChatError) as raised:
+        ask(server, replace(REQUEST, parameters={"temperature": value}))
+    assert (raised.value.kind, server.bodies) == ("refused", [])
 
 
 def test_secrets_are_hidden() -> None:

@@ -15,6 +15,7 @@ from evolution.adapters.health import Health, HealthRules
 from evolution.adapters.openai_chat import OpenAIChatModel
 from evolution.adapters.routing import Route, RoutedChatModel
 from evolution.limits.places import Places
+from evolution.limits.tries import watch_tries
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest
 from tests.evolution.adapters.misbehaving import (
     Server,
@@ -155,6 +156,51 @@ def test_only_endpoint_is_waited_for_as_long_as_it_asks() -> None:
 
     with misbehaving(fail(429, Retry_After="0.5"), after(0.05, reply_with("hi"))) as server:
         run(work, route_to(server))
+
+
+def test_lone_call_that_is_turned_away_waits_as_long_as_it_was_asked_and_others_do_not() -> None:
+    async def work(model: RoutedChatModel) -> None:
+        await ask_in_turn(model, 12)
+        server.script = [fail(429, Retry_After="1.5"), reply_with("hi")]
+        started = time.monotonic()
+        turned_away = asyncio.create_task(model.complete(REQUEST))
+        await asyncio.sleep(0.1)
+        assert await ask_in_turn(model, 5) == {"hi": 5}
+        assert not turned_away.done()
+        assert (await turned_away).content == "hi"
+        assert time.monotonic() - started >= 1.5
+
+    with misbehaving(reply_with("hi")) as server:
+        run(work, route_to(server))
+
+
+def test_lone_call_that_is_turned_away_goes_elsewhere_at_once() -> None:
+    async def work(model: RoutedChatModel) -> None:
+        await ask_in_turn(model, 24)
+        a.script = [fail(429, Retry_After="5"), reply_with("a")]
+        started = time.monotonic()
+        assert (await ask_in_turn(model, 3))["b"] >= 1
+        assert time.monotonic() - started < 5
+
+    with misbehaving(reply_with("a")) as a, misbehaving(reply_with("b")) as b:
+        run(work, route_to(a), route_to(b))
+
+
+def test_whoever_pays_hears_of_each_further_try_and_may_end_the_call() -> None:
+    heard: list[str] = []
+
+    async def pay(failure: ChatError) -> None:
+        heard.append(failure.kind)
+        if len(heard) == 2:
+            raise ChatError("spent", "budget")
+
+    async def work(model: RoutedChatModel) -> None:
+        with watch_tries(pay), pytest.raises(ChatError, match="spent"):
+            await model.complete(REQUEST)
+
+    with misbehaving(fail(500)) as server:
+        run(work, route_to(server))
+        assert (heard, len(server.bodies)) == (["server", "server"], 2)
 
 
 def test_pause_beyond_the_patience_is_told_at_once_with_its_length() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from evolution.errors import LoopError
 from evolution.loop import evaluation as loop
+from evolution.loop.pairs import stored_pairs
 from evolution.loop.promotion import measured_versions
 from evolution.models import DatasetVersion, Evaluation, Event, Harness
 from evolution.queries.releases import live_evaluation
@@ -29,7 +30,7 @@ def test_every_case_and_repeat_is_scored_once() -> None:
     evaluation = make_evaluation(make_harness(), repeats=3)
     run(evaluation)
     assert evaluation.state == EvaluationState.FINISHED
-    assert loop.stored_pairs(evaluation) == {(c, r) for r in range(3) for c in _case_ids(evaluation)}
+    assert stored_pairs(evaluation) == {(c, r) for r in range(3) for c in _case_ids(evaluation)}
     assert evaluation.results.count() == evaluation.total == 12
 
 

@@ -17,11 +17,11 @@ from evolution.actors import NotAllowed
 from evolution.adapters.rehearsal import RehearsalModel
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
+from evolution.loop.engine import work_evaluation
 from evolution.loop.evaluation import build_scorer, create_evaluation
 from evolution.loop.regressions import run_facts
 from evolution.loop.repositories import check_has_agent, open_repository
 from evolution.loop.runners import FIXTURES_ONLY, build_runner, check_runner, detail_runner
-from evolution.loop.shards import work_evaluation
 from evolution.loop.verdict import compare_facts
 from evolution.models import Evaluation, Event, Harness
 from evolution.ports import NamedModel

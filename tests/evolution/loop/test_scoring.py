@@ -1,26 +1,26 @@
 import asyncio
 import copy
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from evolution.adapters.rehearsal import RehearsalModel
+from evolution.loop.judging import LONGEST_FOR_JUDGE, MOST_FOR_JUDGE, cut_json, read_scores
 from evolution.loop.scoring import (
-    LONGEST_FOR_JUDGE,
-    MOST_FOR_JUDGE,
+    RETRYABLE_KINDS,
     CaseOutcome,
     Scorer,
     clean_json,
-    cut_json,
-    read_scores,
     score_case,
     seed_of,
 )
 from evolution.models import DatasetCase
 from evolution.ports import NamedModel
 from harness_repo.format.harness import read_harness
-from harness_repo.runtime.chat import ChatReply, ChatRequest, Usage
+from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest, Usage
 from harness_repo.runtime.foreign import read_answer
 from harness_repo.runtime.native import NativeRunner
 from harness_repo.runtime.runner import RunCase
@@ -77,7 +77,7 @@ def test_reply_that_a_hook_put_in_place_is_judged() -> None:
 def test_model_that_never_answered_in_time_is_an_error() -> None:
     limits = AGENT["harness.yaml"] + b"limits: {seconds: 0.05}\n"
     outcome = score(Waiting(), harness_yaml=limits)
-    assert (outcome.error_kind, outcome.accuracy) == ("policy_error", None)
+    assert (outcome.error_kind, outcome.accuracy) == ("timeout", None)
 
 
 def test_broken_template_is_an_error_of_the_policy() -> None:
@@ -229,9 +229,13 @@ def test_conversation_whose_user_fails_is_an_error_of_the_user() -> None:
     [
         (Trajectory("runner_error", None, error="exit code 1", runner={"kind": "command"}), "runner_error"),
         (Trajectory("runner_error", "half", error="exit code 1", runner={"kind": "command"}), "runner_error"),
-        (Trajectory("time_limit", None, error="not done", runner={"kind": "http"}), "runner_error"),
-        (Trajectory("time_limit", None, error="not done"), "policy_error"),
+        (Trajectory("time_limit", None, error="not done", runner={"kind": "http"}), "timeout"),
+        (Trajectory("time_limit", None, error="not done"), "timeout"),
         (Trajectory("model_error", None, error="down"), "policy_error"),
+        (Trajectory("model_error", None, error="late", error_kind="timeout"), "timeout"),
+        (Trajectory("model_error", None, error="spent", error_kind="budget"), "budget"),
+        (Trajectory("user_error", None, error="spent", error_kind="budget"), "budget"),
+        (Trajectory("runner_error", None, error="no list", error_kind="case"), "case_error"),
         (Trajectory("time_limit", "so far", error="not done", runner={"kind": "http"}), ""),
         (Trajectory("turn_limit", "so far", error="turns"), ""),
         (Trajectory("token_limit", None, error="tokens"), ""),
@@ -262,3 +266,136 @@ def test_agent_that_says_that_it_failed_has_a_score() -> None:
         )
         outcome = score_with(Scripted(claimed))
         assert (claimed.status, outcome.error_kind, outcome.accuracy) == ("agent_error", "", 0)
+
+
+class Asked:
+    """Answers with these texts in turn; counts like a server, and keeps the requests."""
+
+    def __init__(self, *texts: str | ChatError) -> None:
+        self.texts = list(texts)
+        self.requests: list[ChatRequest] = []
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        self.requests.append(request)
+        text = self.texts.pop(0)
+        if isinstance(text, ChatError):
+            raise text
+        key = f"{len(self.requests):032x}"
+        return ChatReply(text, usage=Usage(100, 10, 40), model="server-1", latency_ms=7, cache_key=key)
+
+
+GOOD = '{"accuracy": 1, "effectiveness": 0.5}'
+BAD = '{"accuracy": 2, "effectiveness": 0.5}'
+
+
+class Forgetting:
+    """As much of a ledger as scoring asks for."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[str] = []
+
+    def forget(self, keys: list[str]) -> None:
+        self.forgotten += keys
+
+
+def judged_by(judge: Asked, ledger: Forgetting | None = None) -> CaseOutcome:
+    scorer = Scorer(
+        NativeRunner(read_harness(AGENT), Asked("right"), "policy-1"),
+        read_harness(JUDGE),
+        NamedModel(judge, "judge-1"),
+        ledger=ledger,  # type: ignore[arg-type]  # the part of it that is asked
+    )
+    return asyncio.run(score_case(CASE, scorer, 2))
+
+
+@pytest.mark.parametrize("bad", ["fine", BAD, '{"accuracy": 1}', ""])
+def test_judgement_of_no_use_is_asked_for_once_more(bad: str) -> None:
+    judge, ledger = Asked(bad, GOOD), Forgetting()
+    outcome = judged_by(judge, ledger)
+    assert (outcome.error_kind, outcome.accuracy, outcome.effectiveness) == ("", 1, 0.5)
+    assert [request.messages[-1]["role"] for request in judge.requests] == ["user", "user"]
+    assert ledger.forgotten == []
+
+
+def test_judgement_that_stays_of_no_use_is_an_error_and_is_not_kept() -> None:
+    judge, ledger = Asked(BAD, BAD, BAD, BAD), Forgetting()
+    outcome = judged_by(judge, ledger)
+    assert (outcome.error_kind, outcome.accuracy, outcome.effectiveness) == ("judge_output", None, None)
+    assert "$.accuracy" in outcome.error
+    assert ledger.forgotten == [f"{n:032x}" for n in range(1, len(judge.requests) + 1)]
+
+
+def test_judgement_against_the_judges_own_schema_is_an_error() -> None:
+    strict = b"limits: {hook_retries: 0}\nreply_schema: {type: object, required: [reasons]}\n"
+    judge = Asked(GOOD, GOOD, GOOD)
+    scorer = Scorer(
+        NativeRunner(read_harness(AGENT), Asked("right"), "m"),
+        read_harness({**JUDGE, "harness.yaml": JUDGE["harness.yaml"] + strict}),
+        NamedModel(judge, "j"),
+    )
+    outcome = asyncio.run(score_case(CASE, scorer))
+    assert (outcome.error_kind, outcome.accuracy, len(judge.requests)) == ("judge_output", None, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored"),
+    [
+        ("timeout", "judge_timeout"),
+        ("budget", "budget"),
+        ("server", "judge_error"),
+        ("refused", "judge_error"),
+    ],
+)
+def test_failure_of_the_judges_model_says_which(kind: Any, stored: str) -> None:
+    outcome = judged_by(Asked(ChatError("failed", kind)))
+    assert (outcome.error_kind, outcome.accuracy, outcome.reply) == (stored, None, "right")
+    assert (stored in RETRYABLE_KINDS) == (stored != "budget")
+
+
+def test_judge_that_runs_out_of_time_is_an_error_of_its_own_kind() -> None:
+    hurried = {**JUDGE, "harness.yaml": JUDGE["harness.yaml"] + b"limits: {seconds: 0.05}\n"}
+    scorer = Scorer(
+        NativeRunner(read_harness(AGENT), Asked("right"), "m"),
+        read_harness(hurried),
+        NamedModel(Waiting(), "j"),
+    )
+    assert asyncio.run(score_case(CASE, scorer)).error_kind == "judge_timeout"
+
+
+def test_calls_tokens_and_times_are_counted_by_role(settings: Settings) -> None:
+    settings.MODEL_PRICES = {"policy-1": {"input": 1, "output": 10}, "judge-1": {"input": 2, "output": 20}}
+    outcome = judged_by(Asked("fine", GOOD))
+    assert (outcome.prompt_tokens, outcome.completion_tokens, outcome.cached_tokens) == (100, 10, 40)
+    assert (outcome.judge_prompt_tokens, outcome.judge_completion_tokens) == (200, 20)
+    assert (outcome.judge_cached_tokens, outcome.calls, outcome.calls_cached) == (80, 3, 0)
+    assert (outcome.call_ms, outcome.judge_call_ms) == ([7], [7, 7])
+    # 100 + 10 * 10 of the policy, 200 * 2 + 20 * 20 of the judge, per million.
+    assert outcome.cost == Decimal("0.001")
+
+
+def test_cost_with_a_price_that_nobody_set_is_unknown(settings: Settings) -> None:
+    settings.MODEL_PRICES = {"policy-1": {"input": 1, "output": 10}}
+    assert judged_by(Asked(GOOD)).cost is None
+
+
+def test_cost_of_an_agent_that_tells_none_of_its_calls_is_unknown() -> None:
+    told = Trajectory("ok", "right", runner={"kind": "command"})
+    assert score_with(Scripted(told), judge=Asked(GOOD)).cost is None
+
+
+def test_agent_and_judge_are_asked_for_the_same_trial() -> None:
+    agent, judge = Asked("right"), Asked(GOOD)
+    scorer = Scorer(
+        NativeRunner(read_harness(AGENT), agent, "m"), read_harness(JUDGE), NamedModel(judge, "j")
+    )
+    asyncio.run(score_case(CASE, scorer, 3))
+    assert [request.repeat for request in (*agent.requests, *judge.requests)] == [3, 3]
+
+
+def test_lines_of_a_user_that_were_of_no_use_are_not_kept() -> None:
+    case, ledger = copy.copy(CASE), Forgetting()
+    case.request = TALK
+    user = NamedModel(Asked("no json", "none again"), "u")
+    outcome = score_with(Scripted(), case, user=user, ledger=ledger)
+    assert outcome.error_kind == "user_error"
+    assert ledger.forgotten == [f"{n:032x}" for n in (1, 2)]

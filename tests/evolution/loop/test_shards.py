@@ -4,22 +4,20 @@ import pytest
 from django.utils import timezone
 
 from evolution.loop import shards
-from evolution.loop.evaluation import build_scorer, cancel_evaluation, finish_evaluation
-from evolution.loop.scoring import CaseOutcome
+from evolution.loop.evaluation import cancel_evaluation, finish_evaluation
+from evolution.loop.outcomes import CaseOutcome
+from evolution.loop.shards import HeldShard, claim_shards
+from evolution.loop.storing import Batch, Finished, store_batch
 from evolution.models import Evaluation, EvaluationShard
-from evolution.ports import NamedModel
 from evolution.states import EvaluationState, ShardState
-from tests.evolution.measured import (
-    DEV,
-    FakeModel,
-    judge_reply,
-    knows,
-    make_evaluation,
-    make_harness,
-    run,
-)
+from tests.evolution.measured import DEV, MANY, make_evaluation, make_harness, make_version, run
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _database_is_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "grace", timedelta)
 
 
 @pytest.fixture
@@ -27,119 +25,111 @@ def evaluation() -> Evaluation:
     return make_evaluation(make_harness())
 
 
-def claim(evaluation: Evaluation) -> EvaluationShard:
-    shard = shards.claim_shard(evaluation.shards.get().pk)
-    assert shard is not None
+def claim(evaluation: Evaluation, holder: str = "me") -> HeldShard:
+    (shard,) = claim_shards(evaluation, 9, holder)
     return shard
 
 
-def expire(shard: EvaluationShard) -> None:
-    EvaluationShard.objects.filter(pk=shard.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+def expire() -> None:
+    EvaluationShard.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
 def test_claimed_shard_is_not_claimed_again(evaluation: Evaluation) -> None:
-    shard = claim(evaluation)
-    assert shards.claim_shard(shard.pk) is None
+    claim(evaluation)
+    assert claim_shards(evaluation, 9, "other") == []
     evaluation.refresh_from_db()
     assert evaluation.state == EvaluationState.RUNNING
 
 
+def test_shards_are_claimed_in_order_as_many_as_are_wanted() -> None:
+    harness = make_harness()
+    version = make_version(harness, MANY)
+    evaluation = make_evaluation(harness, version=version)
+    assert evaluation.shards.count() == 5
+    first, second = claim_shards(evaluation, 2, "me"), claim_shards(evaluation, 9, "other")
+    numbers = [EvaluationShard.objects.get(pk=shard.pk).number for shard in (*first, *second)]
+    assert numbers == [1, 2, 3, 4, 5]
+    assert {len(shard.missing) for shard in first} == {8}
+
+
 def test_shard_whose_lease_ended_is_taken_over(evaluation: Evaluation) -> None:
     first = claim(evaluation)
-    expire(first)
-    second = claim(evaluation)
-    assert second.holder != first.holder
-    with pytest.raises(shards.LeaseLostError):
-        shards.renew_lease(first)
-    shards.renew_lease(second)
+    expire()
+    second = claim(evaluation, "other")
+    assert shards.renew_leases([first.pk], "me") == set()
+    assert shards.renew_leases([second.pk], "other") == {second.pk}
 
 
-def test_work_of_a_killed_worker_is_neither_lost_nor_doubled(evaluation: Evaluation) -> None:
+def test_only_pairs_without_a_result_are_to_be_made(evaluation: Evaluation) -> None:
     shard = claim(evaluation)
-    done = evaluation.dataset_version.cases.get(key="q1")
-    shards.store_outcomes(shard, [(done, 0, CaseOutcome(accuracy=1, effectiveness=1, reply="first"))])
-    expire(shard)
-    assert sorted(run(evaluation).asked) == ["q2", "q3", "q4"]
-    assert evaluation.results.get(case=done).reply == "first"
-    assert evaluation.results.count() == 4
-
-
-def test_second_result_of_a_pair_is_dropped(evaluation: Evaluation) -> None:
-    shard = claim(evaluation)
-    case = evaluation.dataset_version.cases.get(key="q1")
-    for reply in ("first", "second"):
-        shards.store_outcomes(shard, [(case, 0, CaseOutcome(accuracy=1, effectiveness=1, reply=reply))])
-    assert evaluation.results.get().reply == "first"
-
-
-def test_cancelled_evaluation_stops_its_worker_and_frees_the_shard(evaluation: Evaluation) -> None:
-    shard = claim(evaluation)
-    scorer = build_scorer(
-        evaluation, NamedModel(FakeModel(knows), "m"), NamedModel(FakeModel(judge_reply), "j")
+    done = next(iter(shard.cases.values()))
+    store_batch(
+        Batch([Finished(evaluation.pk, done, 0, 1, CaseOutcome(accuracy=1))], evaluations=[evaluation.pk])
     )
-    cancel_evaluation(DEV, shard.evaluation)
-    assert not shards.work_shard(shard, scorer)
-    shard.refresh_from_db()
-    assert (shard.state, shard.holder, shard.attempts) == (ShardState.QUEUED, "", 0)
+    expire()
+    assert set(claim(evaluation, "other").missing) == set(shard.missing) - {(done.pk, 0)}
 
 
-def test_interrupted_worker_frees_the_shard(evaluation: Evaluation) -> None:
+def test_nothing_is_claimed_of_an_evaluation_that_is_cancelled_or_has_used_up_its_budget(
+    evaluation: Evaluation,
+) -> None:
+    Evaluation.objects.update(stopped_by="calls")
+    assert claim_shards(evaluation, 9, "me") == []
+    Evaluation.objects.update(stopped_by="")
+    cancel_evaluation(DEV, evaluation)
+    assert claim_shards(evaluation, 9, "me") == []
+
+
+def test_released_shard_is_free_at_once_and_an_orderly_end_costs_it_nothing(evaluation: Evaluation) -> None:
     shard = claim(evaluation)
-
-    def interrupt(_system: str, _user: str) -> str:
-        raise KeyboardInterrupt
-
-    scorer = build_scorer(
-        evaluation, NamedModel(FakeModel(interrupt), "m"), NamedModel(FakeModel(judge_reply), "j")
-    )
-    with pytest.raises(KeyboardInterrupt):
-        shards.work_shard(shard, scorer)
-    shard.refresh_from_db()
-    assert shard.state == ShardState.QUEUED
+    shards.release_shards([shard.pk], "other")
+    assert evaluation.shards.get().state == ShardState.RUNNING
+    shards.release_shards([shard.pk], "me", given_back=1)
+    stored = evaluation.shards.get()
+    assert (stored.state, stored.holder, stored.attempts) == (ShardState.QUEUED, "", 0)
 
 
-def test_result_that_cannot_be_stored_is_an_error_beside_the_others(evaluation: Evaluation) -> None:
+def test_shard_that_was_taken_when_the_connection_broke_is_taken_by_its_holder(
+    evaluation: Evaluation,
+) -> None:
     shard = claim(evaluation)
-    one, two = evaluation.dataset_version.cases.order_by("key")[:2]
-    odd = CaseOutcome(accuracy=1, effectiveness=1, prompt_tokens=-1)
-    shards.store_outcomes(shard, [(one, 0, odd), (two, 0, CaseOutcome(accuracy=1, effectiveness=1))])
-    kinds = evaluation.results.order_by("case__key").values_list("error_kind", "accuracy")
-    assert list(kinds) == [("not_stored", None), ("", 1)]
+    assert claim_shards(evaluation, 9, "me", [shard.pk]) == []
+    assert claim_shards(evaluation, 9, "other") == []
+    assert [again.pk for again in claim_shards(evaluation, 9, "me", [])] == [shard.pk]
 
 
-def test_shard_that_fails_again_and_again_ends_with_the_reason(
+def test_lease_that_ended_while_the_database_was_away_can_still_be_renewed(
     evaluation: Evaluation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(*_: object) -> CaseOutcome:
-        raise RuntimeError("no such thing")
-
-    monkeypatch.setattr(shards, "score_case", fail)
-    scorer = build_scorer(
-        evaluation, NamedModel(FakeModel(knows), "m"), NamedModel(FakeModel(judge_reply), "j")
-    )
-    for _ in range(shards.MOST_ATTEMPTS - 1):
-        with pytest.raises(ExceptionGroup):
-            shards.work_shard(claim(evaluation), scorer)
-    assert shards.work_shard(claim(evaluation), scorer)
-    assert finish_evaluation(evaluation)
-    kinds = set(evaluation.results.values_list("error_kind", "error"))
-    assert kinds == {("worker_lost", "given up after 5 attempts: RuntimeError('no such thing')")}
+    first = claim(evaluation)
+    expire()
+    monkeypatch.setattr(shards, "grace", lambda: timedelta(days=365))
+    assert claim_shards(evaluation, 9, "other") == []
+    assert not shards.collect_abandoned(timezone.now() + timedelta(hours=1))
+    assert shards.renew_leases([first.pk], "me") == {first.pk}
 
 
 def test_abandoned_shards_are_collected(evaluation: Evaluation) -> None:
     now = timezone.now()
-    assert shards.collect_abandoned(now) == []
+    assert not shards.collect_abandoned(now)
     later = now + timedelta(minutes=1)
-    assert shards.collect_abandoned(later) == [evaluation.shards.get().pk]
-    assert shards.collect_abandoned(later) == []
-    shard = claim(evaluation)
-    assert shards.collect_abandoned(timezone.now() + timedelta(minutes=1)) == [shard.pk]
+    assert shards.collect_abandoned(later) == {evaluation.pk: 1}
+    assert not shards.collect_abandoned(later)
+    claim(evaluation)
+    assert shards.collect_abandoned(timezone.now() + timedelta(minutes=1)) == {evaluation.pk: 1}
 
 
 def test_shard_that_kills_its_workers_ends_with_errors(evaluation: Evaluation) -> None:
-    for _ in range(shards.MOST_ATTEMPTS):
-        shard = claim(evaluation)
-        expire(shard)
-    assert shards.collect_abandoned(timezone.now()) == []
+    for number in range(shards.MOST_ATTEMPTS):
+        claim(evaluation, f"worker {number}")
+        expire()
+    assert claim_shards(evaluation, 9, "one more") == []
+    assert not shards.collect_abandoned(timezone.now())
     assert finish_evaluation(evaluation)
     assert set(evaluation.results.values_list("error_kind", flat=True)) == {"worker_lost"}
+
+
+def test_nothing_is_queued_of_an_evaluation_that_has_ended(evaluation: Evaluation) -> None:
+    assert shards.count_queued(evaluation.pk) == 1
+    run(evaluation)
+    assert shards.count_queued(evaluation.pk) == 0

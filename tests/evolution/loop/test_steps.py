@@ -5,7 +5,7 @@ import pytest
 from evolution.errors import LoopError
 from evolution.loop import promotion, steps
 from evolution.loop.authors import author_of
-from evolution.loop.evaluation import cancel_evaluation, resume_evaluation
+from evolution.loop.evaluation import cancel_evaluation, list_batch, resume_evaluation
 from evolution.loop.repositories import open_repository
 from evolution.models import Diagnosis, Proposal, Step
 from evolution.states import DiagnosisState, EvaluationState, Outcome, ProposalState, StepState
@@ -15,6 +15,8 @@ from tests.evolution.measured import (
     DEV,
     MANY,
     judge_reply,
+    knows,
+    make_evaluation,
     make_harness,
     make_measured_step,
     make_proposal,
@@ -235,3 +237,15 @@ def test_a_step_keeps_what_it_was_made_of_when_its_proposals_go_on() -> None:
     inside = list(step.proposals.all())
     Proposal.objects.filter(step=step).update(step=None)
     assert list(step.merged.all()) == inside != []
+
+
+def test_what_the_base_lacks_is_made_beside_the_candidate() -> None:
+    harness = make_harness()
+    make_version(harness)
+    base = make_evaluation(harness)
+    run(base, answer=lambda system, user: outage()(system, user) if user == "q2" else knows(system, user))
+    step = steps.merge_step(DEV, harness, [make_proposal(harness, teach(1, 2, 3))])
+    both = steps.measure_step(DEV, step, model="m", judge_model="j")
+    assert (both[0], both[1].base) == (base, base)
+    assert list_batch(both[1]) == [both[1], both[0]]
+    assert both[0].results.count() == 3

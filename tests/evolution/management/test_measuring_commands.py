@@ -3,16 +3,17 @@ from io import StringIO
 from unittest import mock
 
 import pytest
+from celery import Celery
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from evolution.actions.harnesses import ensure_starter
 from evolution.demonstration import load_cases
-from evolution.loop import shards
+from evolution.loop import engine
 from evolution.loop.datasets import import_dataset
 from evolution.loop.evaluation import average_scores
 from evolution.loop.scoring import CaseOutcome
-from evolution.management.commands import demo, load_demonstration
+from evolution.management.commands import demo, evaluate, load_demonstration
 from evolution.management.unattended import Entry, Outcomes
 from evolution.models import CaseResult, DatasetVersion, Evaluation, Harness
 from evolution.states import EvaluationState
@@ -37,9 +38,9 @@ def starter() -> Harness:
 
 
 def test_evaluate_prints_one_object_and_measures_once(starter: Harness) -> None:
-    first = json.loads(run_command("evaluate", "--json"))
+    first = json.loads(run_command("evaluate", "--wait", "--json"))
     assert json.loads(
-        run_command("evaluate", "--harness", "live_commerce", "--ref", "release/1", "--json")
+        run_command("evaluate", "--harness", "live_commerce", "--ref", "release/1", "--wait", "--json")
     ) == first | {"reused": True}
     assert list(first) == [
         "evaluation",
@@ -52,7 +53,16 @@ def test_evaluate_prints_one_object_and_measures_once(starter: Harness) -> None:
         "by_status",
         "accuracy",
         "effectiveness",
+        "calls",
+        "cached",
+        "wall_seconds",
+        "tokens",
+        "cost",
+        "stopped_by",
     ]
+    assert first["calls"] > 0
+    assert list(first["tokens"]) == ["prompt", "completion", "cached"]
+    assert (first["cost"], first["stopped_by"]) == (0, "")
     assert first["errors_by_kind"] == {}
     evaluation = starter.evaluations.get()
     assert (first["evaluation"], first["status"], first["errors"]) == (evaluation.pk, "finished", 0)
@@ -63,7 +73,7 @@ def test_evaluate_prints_one_object_and_measures_once(starter: Harness) -> None:
 @pytest.mark.usefixtures("starter")
 def test_evaluate_counts_repeats_and_speaks_to_people() -> None:
     assert "0 errors; runs: ok: 40; accuracy" in run_command(
-        "evaluate", "--repeats", "2", "--splits", "guard", "dev"
+        "evaluate", "--repeats", "2", "--splits", "guard", "dev", "--wait"
     )
     evaluation = Evaluation.objects.get()
     assert evaluation.results.count() == 2 * evaluation.results.filter(repeat=0).count()
@@ -79,16 +89,19 @@ def test_evaluate_counts_repeats_and_speaks_to_people() -> None:
         (("--dataset", "nope"), "no dataset nope"),
         (("--fault", "flood"), "--fault flood: kind is one of timeout"),
         (("--fault", "timeout:get_stock:often"), "rate is a number from 0 to 1"),
+        (("--base", "nope"), "no branch"),
     ],
 )
 def test_evaluate_says_what_is_not_there(arguments: tuple[str, ...], message: str) -> None:
-    with pytest.raises(CommandError, match=message):
+    with pytest.raises(CommandError, match=message) as refused:
         run_command("evaluate", *arguments)
+    # argparse says so itself when it is not called by Django.
+    assert refused.value.returncode == (1 if "one argument" in message else 2)
 
 
 def test_evaluate_under_faults_is_another_evaluation(starter: Harness) -> None:
-    run_command("evaluate", "--json")
-    run_command("evaluate", "--fault", "timeout:get_stock", "--fault", "server_error:*:0.5", "--json")
+    run_command("evaluate", "--wait")
+    run_command("evaluate", "--fault", "timeout:get_stock", "--fault", "server_error:*:0.5", "--wait")
     plain, under_faults = starter.evaluations.order_by("id")
     assert [fault["kind"] for fault in under_faults.faults] == ["timeout", "server_error"]
     struck = {
@@ -104,7 +117,7 @@ def test_evaluate_under_faults_is_another_evaluation(starter: Harness) -> None:
 
 def test_conversations_are_evaluated_with_the_rehearsal_user(starter: Harness) -> None:
     import_dataset(ANNA, starter, "talk", conversations())
-    summary = json.loads(run_command("evaluate", "--dataset", "talk", "--json"))
+    summary = json.loads(run_command("evaluate", "--dataset", "talk", "--wait", "--json"))
     evaluation = Evaluation.objects.get(pk=summary["evaluation"])
     assert (summary["errors"], evaluation.user_model) == (0, "rehearsal-user")
     talks = {result.case.key: result.trajectory for result in evaluation.results.select_related("case")}
@@ -182,9 +195,59 @@ def test_set_runner_warns_of_a_command_that_is_nowhere(
 
 def test_evaluate_exits_with_4_when_there_are_errors() -> None:
     make_version(make_harness())
-    with mock.patch.object(shards, "score_case", side_effect=_fail), pytest.raises(SystemExit) as ended:
-        run_command("evaluate", "--harness", "shop")
+    with mock.patch.object(engine, "score_case", side_effect=_fail), pytest.raises(SystemExit) as ended:
+        run_command("evaluate", "--harness", "shop", "--wait")
     assert ended.value.code == 4
+
+
+@pytest.mark.usefixtures("starter")
+def test_evaluate_leaves_the_work_to_the_workers_unless_told_to_wait() -> None:
+    summary = json.loads(run_command("evaluate", "--json"))
+    assert (summary["status"], summary["results"], summary["wall_seconds"]) == ("queued", 0, None)
+    assert 0 < summary["cases"] == Evaluation.objects.get().total
+    assert json.loads(run_command("evaluate", "--json", "--wait"))["results"] == summary["cases"]
+
+
+def test_evaluate_takes_options_and_a_base_along(starter: Harness) -> None:
+    options = ["--concurrency", "3", "--fresh", "--max-calls", "900", "--max-money", "2.5", "--base", "main"]
+    run_command("evaluate", *options, "--ref", "release/1")
+    made = starter.evaluations.get(base__isnull=False)
+    assert (made.concurrency, made.is_fresh) == (3, True)
+    assert made.budget == {"calls": 900, "money": 2.5}
+
+
+@pytest.mark.usefixtures("starter")
+def test_a_budget_ends_evaluate_with_4() -> None:
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("evaluate", "--max-calls=30", "--concurrency=1", "--wait", "--json", stdout=out)
+    summary = json.loads(out.getvalue())
+    assert ended.value.code == 4
+    assert (summary["status"], summary["stopped_by"]) == ("partial", "calls")
+    assert summary["calls"] <= 30
+    assert summary["results"] == summary["cases"] > summary["errors_by_kind"]["budget"] > 0
+
+
+@pytest.mark.usefixtures("starter")
+def test_an_estimate_starts_nothing_and_knows_what_is_kept() -> None:
+    run_command("evaluate", "--wait")
+    found = json.loads(run_command("evaluate", "--estimate", "--json"))
+    assert (found["to_make"], found["cached"]) == (0, found["calls"])
+    assert [row["role"] for row in found["roles"]] == ["policy", "judge"]
+    assert found["cost"] == 0
+    assert "in all: 0 of" in run_command("evaluate", "--estimate")
+    assert Evaluation.objects.count() == 1
+
+
+@pytest.mark.usefixtures("starter")
+def test_evaluate_says_that_the_broker_is_away() -> None:
+    with (
+        mock.patch.object(evaluate, "current_app", Celery(broker="redis://127.0.0.1:1/0")),
+        pytest.raises(CommandError) as refused,
+    ):
+        run_command("evaluate")
+    assert refused.value.returncode == 4
+    assert not Evaluation.objects.exists()
 
 
 async def _fail(*_arguments: object) -> CaseOutcome:

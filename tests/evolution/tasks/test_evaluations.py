@@ -1,13 +1,20 @@
 import shutil
+from datetime import timedelta
 
 import pytest
+from django.conf import settings as django_settings
+from django.utils import timezone
 from pytest_django import Settings
 
+from evolution.actions.clusters import start_clustering
 from evolution.loop import repositories
 from evolution.loop.repositories import open_repository
+from evolution.models import Job
 from evolution.states import EvaluationState
-from evolution.tasks.evaluations import run_shard
-from tests.evolution.measured import make_evaluation, make_harness
+from evolution.tasks import evaluations as tasks
+from evolution.tasks.evaluations import run_evaluation
+from tests.evolution.measured import DEV, make_evaluation, make_harness
+from workbench.celery import app
 
 pytestmark = pytest.mark.django_db
 
@@ -18,7 +25,7 @@ def test_deleted_repository_is_said_on_the_results(settings: Settings) -> None:
     evaluation = make_evaluation(harness)
     repositories._read_version.cache_clear()
     shutil.rmtree(open_repository(harness).path)
-    run_shard(evaluation.shards.get().pk)
+    run_evaluation(evaluation.pk)
     evaluation.refresh_from_db()
     kinds = set(evaluation.results.values_list("error_kind", "error"))
     assert (evaluation.state, len(kinds)) == (EvaluationState.PARTIAL, 1)
@@ -30,6 +37,26 @@ def test_deleted_repository_is_said_on_the_results(settings: Settings) -> None:
 def test_model_that_the_settings_have_no_more_is_said_on_the_results() -> None:
     """Measured by another model, the results would stand under a name that never gave them."""
     evaluation = make_evaluation(make_harness())
-    run_shard(evaluation.shards.get().pk)
+    run_evaluation(evaluation.pk)
     assert set(evaluation.results.values_list("error_kind", flat=True)) == {"not_started"}
     assert "m is not configured for the policy any more" in evaluation.results.all()[0].error
+
+
+def test_person_who_waits_for_a_worker_is_seen_and_an_old_job_is_not() -> None:
+    harness = make_harness()
+    assert not tasks._has_waiting_job()
+    job = start_clustering(DEV, harness)
+    # It may have been taken in a moment.
+    assert not tasks._has_waiting_job()
+    for seconds, is_waiting in ((5, True), (600, False)):
+        Job.objects.update(created_at=timezone.now() - timedelta(seconds=seconds))
+        assert tasks._has_waiting_job() is is_waiting
+    Job.objects.filter(pk=job.pk).update(state="running", created_at=timezone.now() - timedelta(seconds=5))
+    assert not tasks._has_waiting_job()
+
+
+def test_evaluations_have_a_queue_of_their_own_behind_that_of_people() -> None:
+    assert app.amqp.router.route({}, "evolution.run_evaluation")["queue"].name == "evaluations"
+    assert app.amqp.router.route({}, "evolution.run_job")["queue"].name == "workbench"
+    assert list(app.amqp.queues.consume_from) == ["workbench", "evaluations"]
+    assert django_settings.CELERY_BROKER_TRANSPORT_OPTIONS["queue_order_strategy"] == "priority"

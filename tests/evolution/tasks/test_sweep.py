@@ -3,11 +3,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from evolution.loop import steps
-from evolution.loop.shards import claim_shard
+from evolution.loop import shards, steps
+from evolution.loop.shards import claim_shards
 from evolution.models import Evaluation, EvaluationShard
 from evolution.states import EvaluationState, ShardState, StepState
-from evolution.tasks.evaluations import run_shard
+from evolution.tasks.evaluations import run_evaluation
 from evolution.tasks.sweep import sweep
 from tests.evolution.measured import (
     DEV,
@@ -22,10 +22,14 @@ from tests.evolution.measured import (
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("run_tasks_at_once")]
 
 
+@pytest.fixture(autouse=True)
+def _database_is_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "grace", timedelta)
+
+
 def test_shard_of_a_dead_worker_is_worked_on_and_the_evaluation_ends() -> None:
     evaluation = make_evaluation(make_harness())
-    shard = claim_shard(evaluation.shards.get().pk)
-    assert shard is not None
+    assert claim_shards(evaluation, 1, "dead")
     EvaluationShard.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     sweep()
     evaluation.refresh_from_db()
@@ -65,7 +69,7 @@ def test_measured_step_that_nobody_settled_gets_its_verdict() -> None:
 def test_task_ends_at_once_when_the_shard_is_gone_or_done() -> None:
     evaluation = make_evaluation(make_harness())
     run(evaluation)
-    run_shard(evaluation.shards.get().pk)
-    run_shard(0)
+    run_evaluation(evaluation.pk)
+    run_evaluation(0)
     assert evaluation.shards.get().state == ShardState.DONE
     assert evaluation.results.count() == 4

@@ -321,3 +321,45 @@ async def test_a_hook_that_loops_ends_the_run_and_is_named() -> None:
     trajectory, _ = await run(replace(HARNESS, hooks=[slow], reply_skill_required=False), say("x"))
     assert trajectory.status == "time_limit"
     assert "hook 'slow' took longer" in str(trajectory.error)
+
+
+def find_no_price(reply: str) -> str | None:
+    return None if "89" in reply else "no price"
+
+
+async def checked(harness: Harness, *answers: Answer) -> tuple[Trajectory, list[ChatRequest]]:
+    model = ScriptedModel(list(answers))
+    variables = build_variables(REQUEST, {})
+    return await run_agent(harness, variables, model, model_name="m", check=find_no_price), model.requests
+
+
+PLAIN = replace(HARNESS, reply_skill_required=False, hooks=[])
+
+
+async def test_reply_that_the_caller_cannot_use_is_asked_for_again() -> None:
+    trajectory, requests = await checked(PLAIN, say("cheap"), say("89"))
+    assert (trajectory.status, trajectory.reply, trajectory.retries) == ("ok", "89", 1)
+    assert "no price" in requests[1].messages[-1]["content"]
+    assert [(hook.hook, hook.outcome) for hook in trajectory.hooks if hook.outcome != "pass"] == [
+        ("reply_check", "retry")
+    ]
+
+
+@pytest.mark.parametrize("limits", [{"hook_retries": 0}, {"turns": 1}, {"hook_retries": 0, "turns": 1}])
+async def test_the_caller_has_one_retry_whatever_the_limits(limits: dict[str, int]) -> None:
+    harness = replace(PLAIN, limits=replace(PLAIN.limits, **limits))
+    trajectory, _ = await checked(harness, say("cheap"), say("89"))
+    assert (trajectory.status, trajectory.reply) == ("ok", "89")
+
+
+async def test_reply_that_stays_of_no_use_ends_as_a_hook_limit() -> None:
+    harness = replace(PLAIN, limits=replace(PLAIN.limits, hook_retries=0))
+    trajectory, requests = await checked(harness, say("cheap"), say("cheaper"), say("89"))
+    assert (trajectory.status, trajectory.reply, len(requests)) == ("hook_limit", "cheaper", 2)
+    assert "no price" in (trajectory.error or "")
+
+
+async def test_every_call_says_which_trial_it_is() -> None:
+    model = ScriptedModel([load("item-qa"), say("89")])
+    await run_agent(HARNESS, build_variables(REQUEST, {}), model, model_name="m", repeat=3)
+    assert [request.repeat for request in model.requests] == [3, 3]

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from harness_repo.runtime import computing
 from harness_repo.runtime.computing import Allowance, TooMuchComputing
 
 
@@ -101,3 +102,45 @@ def test_a_profiler_goes_on_after_it() -> None:
     """In Python 3.11 a stop that was taken back by sending nothing hangs the next call that is traced."""
     done = subprocess.run([sys.executable, "-c", PROFILED], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_one_thread_watches_over_all() -> None:
+    for _ in range(20):
+        Allowance().spend("x", loop, 1000)
+    watching = [thread for thread in threading.enumerate() if thread.name == "computing watch"]
+    assert len(watching) == 1
+
+
+def test_it_watches_again_after_it_has_slept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(computing, "LOOKS_BEFORE_SLEEP", 1)
+    monkeypatch.setattr(computing, "LOOK_SECONDS", 0.001)
+    for _ in range(3):
+        Allowance().spend("x", loop, 1000)
+        time.sleep(0.05)
+        with pytest.raises(TooMuchComputing):
+            Allowance(0.02).spend("x", loop)
+
+
+FORKED = """
+import os
+from harness_repo.runtime.computing import Allowance, TooMuchComputing
+
+def loop(): return sum(1 for _ in range(10**12))
+
+Allowance().spend("x", len, "")
+if os.fork() == 0:
+    try:
+        Allowance(0.1).spend("x", loop)
+    except TooMuchComputing:
+        held = bytearray(600 * 1024**2)
+        Allowance().spend("more than the parent has", bytearray, 300 * 1024**2)
+        os._exit(7)
+    os._exit(1)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_a_process_that_was_forked_is_watched_by_its_own_measure() -> None:
+    """Celery forks its workers from a process that has computed before."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, timeout=60, check=False)
+    assert (done.stdout.strip(), done.stderr) == (b"7", b"")

@@ -221,3 +221,9 @@ def test_a_case_as_it_is_sent_fits_its_schema() -> None:
     )
     jsonschema.validate(json.loads(json.dumps(case.to_dict())), load_schema("case"))
     jsonschema.validate({**case.to_dict(), "request": case.request}, load_schema("case"))
+
+
+async def test_the_user_says_in_which_trial_it_speaks() -> None:
+    model = ScriptedModel([line("How much is item 3?"), line("Thanks", done=True)])
+    await run_conversation(replies("89").run, replace(CASE, repeat=2), model, "user-1")
+    assert [request.repeat for request in model.requests] == [2, 2]

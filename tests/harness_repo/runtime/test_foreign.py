@@ -69,3 +69,8 @@ def test_hiding_keeps_what_is_no_secret() -> None:
     run = read(reply="r", tool_calls=[{"name": "t", "result": {"n": 1, "f": 1.5, "t": True, "z": None}}])
     assert hide_in_run(run, ["s3cr3t-s3cr3t"]) == run
     assert foreign.hide_in_run(Trajectory("time_limit", None), ["s3cr3t"]).status == "time_limit"
+
+
+def test_what_an_agent_says_of_kept_calls_is_left_out() -> None:
+    got = read(reply="r", calls=[{"ms": 1, "cache_key": "0" * 32, "is_cached": True}])
+    assert (got.calls[0].ms, got.calls[0].cache_key, got.calls[0].is_cached) == (1, "", False)

@@ -10,7 +10,7 @@ import pytest
 from harness_repo.format.harness import read_harness
 from harness_repo.format.tools import Tool
 from harness_repo.runtime import sandbox as sandbox_module
-from harness_repo.runtime.sandbox import Fixtures, ToolOutcome, ToolSandbox
+from harness_repo.runtime.sandbox import Fixtures, Prepared, ToolOutcome, ToolSandbox
 from tests.harness_repo.build import FILES
 
 TOOLS = read_harness(FILES).tools
@@ -165,10 +165,11 @@ class NeverClosing:
 
 async def test_a_source_that_does_not_close_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_module, "MOST_CLOSING_SECONDS", 0.1)
-    monkeypatch.setattr(sandbox_module, "McpSource", lambda _: NeverClosing())
+    monkeypatch.setitem(sandbox_module._SOURCES, "mcp", lambda _: NeverClosing())
+    tool = replace(LOOSE["find"], source={"kind": "mcp"})
     began = time.monotonic()
-    async with ToolSandbox(LOOSE, {}):
-        pass
+    async with ToolSandbox({}, {}) as sandbox:
+        assert (await sandbox.perform(Prepared(tool, {}))).error is None
     await asyncio.sleep(0)
     assert time.monotonic() - began < 1
     assert asyncio.all_tasks() == {asyncio.current_task()}

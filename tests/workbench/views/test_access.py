@@ -10,6 +10,7 @@ from tests.workbench.views.conftest import World
 from tests.workbench.views.pages import list_actions, list_pages
 
 OPEN = {"login", "healthz", "set_language"}
+UPLOADS = {"cases_import", "results_import"}
 
 
 def name_routes(routes: list[URLPattern | URLResolver]) -> set[str]:
@@ -58,7 +59,7 @@ def test_a_viewer_changes_nothing(world: World, viewer: Client) -> None:
     version = world.harness.datasets.get().versions.get().pk
 
     for name, address in list_actions(world).items():
-        upload = {"file": SimpleUploadedFile("x.json", b"[]")} if name == "cases_import" else {}
+        upload = {"file": SimpleUploadedFile("x.json", b"[]")} if name in UPLOADS else {}
         extra = {"proposals": proposals, "dataset_version": version, "splits": ["dev"], "repeats": 1}
         answer = viewer.post(address, {**fields, **extra, **upload})
         assert answer.status_code == 403, name

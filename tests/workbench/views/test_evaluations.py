@@ -104,9 +104,10 @@ def test_the_means_of_an_unfinished_evaluation_are_marked(
     address = world.url(f"evaluations/{evaluation.pk}/")
     assert "so far" not in viewer.get(address).content.decode()
 
-    Evaluation.objects.filter(pk=evaluation.pk).update(state="running", total=80)
+    evaluation.results.filter(case__key__in=["q1", "q2", "q3"]).delete()
+    Evaluation.objects.filter(pk=evaluation.pk).update(state="running")
 
-    assert "so far, 12 of 80" in viewer.get(address).content.decode()
+    assert "so far, 9 of 12 scored (75 %)" in viewer.get(address).content.decode()
     assert "so far" in viewer.get(world.url("evaluations/")).content.decode()
 
 
@@ -296,3 +297,55 @@ def test_the_sidebar_names_the_agent_in_use(world: World, viewer: Client) -> Non
     assert "Agent in use" in page
     assert "https://agent.example.org/run" in page
     assert "rehearsal model: judge" in page
+
+
+def test_an_evaluation_is_started_with_a_base_a_budget_and_calls_of_its_own(
+    world: World, developer: Client, evaluation: Evaluation
+) -> None:
+    form = {
+        "ref": world.proposal.branch, "base": "main", "dataset_version": evaluation.dataset_version_id,
+        "splits": ["dev"], "repeats": 2, "concurrency": 5, "is_fresh": "on", "max_calls": 99, "max_seconds": 60,
+        "max_tokens": "", "max_money": "",
+    }  # fmt: skip
+
+    developer.post(world.url("evaluations/start/"), form)
+
+    made = Evaluation.objects.get(commit=world.proposal.head_commit)
+    assert (made.concurrency, made.is_fresh, made.budget) == (5, True, {"calls": 99, "seconds": 60})
+    assert made.base is not None
+    assert (made.base.repeats, made.base.commit) == (2, evaluation.commit)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("max_money", "-1"), ("max_calls", "0"), ("concurrency", "x"), ("base", "nowhere")]
+)
+def test_what_makes_no_sense_is_said_at_its_field(
+    world: World, developer: Client, evaluation: Evaluation, field: str, value: str
+) -> None:
+    form = {"ref": "main", "dataset_version": evaluation.dataset_version_id, "splits": ["dev"], "repeats": 1}
+    before = Evaluation.objects.count()
+
+    page = developer.post(world.url("evaluations/start/"), {**form, field: value}).content.decode()
+
+    assert f'id="{field}-error"' in page
+    assert Evaluation.objects.count() == before
+
+
+def test_an_estimate_is_shown_in_the_form_and_starts_nothing(
+    world: World, developer: Client, evaluation: Evaluation
+) -> None:
+    form = {"ref": "main", "dataset_version": evaluation.dataset_version_id, "splits": ["dev"], "repeats": 1}
+    before = Evaluation.objects.count()
+    address = world.url("evaluations/estimate/")
+
+    page = developer.post(address, form).content.decode()
+    part = developer.post(
+        address, form, headers={"HX-Request": "true", "HX-Target": "estimate"}
+    ).content.decode()
+    refused = developer.post(address, {**form, "ref": "nowhere"}).content.decode()
+
+    assert "calls to make" in page
+    assert "calls to make" in part
+    assert "<html" not in part
+    assert "nowhere" in refused
+    assert Evaluation.objects.count() == before

@@ -159,3 +159,58 @@ def test_a_wrong_fault_has_its_label_once(world: World, developer: Client, evalu
 
     assert page.lower().count("faults:") == 0
     assert page.count("kind is one of") == 1
+
+
+def test_a_result_says_what_it_took(world: World, viewer: Client, evaluation: Evaluation) -> None:
+    result = evaluation.results.get(case__key="q1")
+    figures = {"prompt_tokens": 1200, "completion_tokens": 30, "cached_tokens": 800, "call_ms": [100, 200]}
+    judged = {"judge_prompt_tokens": 900, "judge_call_ms": [50], "judge_trajectory": {"status": "ok"}}
+    counted = {"calls": 3, "calls_cached": 1, "cost": None, "attempts": 2}
+    CaseResult.objects.filter(pk=result.pk).update(**figures, **judged, **counted)
+
+    unknown = viewer.get(address(world, result)).content.decode()
+    CaseResult.objects.filter(pk=result.pk).update(cost="0.0125")
+    known = viewer.get(address(world, result)).content.decode()
+
+    assert "800 cached by the provider" in unknown
+    assert "1 answered from kept calls" in unknown
+    assert "<dt>Attempts</dt><dd>2</dd>" in unknown
+    assert "price unknown" in unknown
+    assert "price unknown" not in known
+    assert "0.0125" in known
+
+
+def test_the_repeats_of_a_case_lead_to_each_other(
+    world: World, viewer: Client, evaluation: Evaluation
+) -> None:
+    result = evaluation.results.get(case__key="q1")
+    failed = {"error_kind": "judge_timeout", "error": "late", "accuracy": None, "effectiveness": None}
+    other = CaseResult.objects.create(evaluation=evaluation, case=result.case, repeat=1, **failed)
+    alone = viewer.get(address(world, result)).content.decode()
+    Evaluation.objects.filter(pk=evaluation.pk).update(repeats=2)
+
+    page = viewer.get(address(world, result)).content.decode()
+
+    assert "Trials of this case" not in alone
+    assert f'href="{address(world, other)}">repeat 2</a>' in page
+    assert "the judge timed out" in page
+
+
+def test_kept_answers_and_those_of_another_evaluation_are_marked(
+    world: World, viewer: Client, evaluation: Evaluation
+) -> None:
+    result = evaluation.results.get(case__key="q1")
+    said = {
+        "status": "ok",
+        "messages": [{"role": "assistant", "content": "89"}],
+        "calls": [{"turn": 1, "ms": 5, "prompt_tokens": 1, "completion_tokens": 1, "is_cached": True}],
+    }
+    CaseResult.objects.filter(pk=result.pk).update(trajectory=said)
+    source = world.step.candidate_evaluation
+    Evaluation.objects.filter(pk=evaluation.pk).update(answers_from=source)
+
+    page = viewer.get(address(world, result)).content.decode()
+
+    assert source is not None
+    assert "kept answer" in page
+    assert f"answer from #{source.pk}, judged anew" in page

@@ -1,0 +1,227 @@
+"""Finds out what a file of results is, by its content, and reads it."""
+
+import hashlib
+import io
+import json
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext as _
+
+from evolution.adapters.formats.values import MAX_DEPTH, RecordProblem, escape
+from evolution.adapters.results import inspect_log, plain, promptfoo, tau2_bench, tau_bench
+from evolution.adapters.results.wanted import Wanted
+from evolution.errors import BrokenInput
+from evolution.ports import MeasuredRun
+
+if sys.version_info >= (3, 14):
+    import zipfile
+else:
+    from backports.zstd import zipfile
+
+# A sample of a log, unpacked; more than that is an attack or a mistake.
+MOST_MEMBER_BYTES = 512 * 2**20
+MOST_MEMBERS = 500_000
+_TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+# What unpacking raises on damaged or encrypted members.
+_BROKEN = (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error, RuntimeError, OSError)
+
+
+class Reader(NamedTuple):
+    """One format whose file is a JSON value: does it look like it, and the run that it amounts to."""
+
+    fits: Callable[[Any], bool]
+    read: Callable[[Any, Wanted], MeasuredRun]
+
+
+READERS = {
+    tau2_bench.FORMAT: Reader(tau2_bench.fits, tau2_bench.read),
+    tau_bench.FORMAT: Reader(tau_bench.fits, tau_bench.read),
+    inspect_log.FORMAT: Reader(inspect_log.fits, inspect_log.read),
+    promptfoo.FORMAT: Reader(promptfoo.fits, promptfoo.read),
+}
+FORMATS = (*READERS, plain.FORMAT)
+
+
+class Source(NamedTuple):
+    """A file's content, and what it is recognised by."""
+
+    name: str
+    data: bytes
+    # the parts of a run that is kept in a folder, in order
+    parts: tuple[bytes, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over all of it."""
+        summed = hashlib.sha256(self.data)
+        for part in self.parts:
+            summed.update(hashlib.sha256(part).digest())
+        return summed.hexdigest()
+
+
+def open_source(path: Path) -> Source:
+    """The content of a file, or of a folder in which tau2-bench kept a run. BrokenInput when it can't be read."""
+    try:
+        if path.is_dir():
+            return _open_folder(path)
+        return Source(escape(path.name), path.read_bytes())
+    except OSError as error:
+        what = {"name": escape(str(path)), "problem": error.strerror}
+        raise BrokenInput(_("%(name)s can't be opened: %(problem)s") % what) from None
+
+
+def _open_folder(path: Path) -> Source:
+    main = path / "results.json"
+    if not main.is_file():
+        text = _("%(name)s is a folder without a results.json; name the file in it")
+        raise BrokenInput(text % {"name": escape(str(path))})
+    parts = tuple(part.read_bytes() for part in sorted((path / "simulations").glob("*.json")))
+    return Source(escape(path.name), main.read_bytes(), parts)
+
+
+def read_source(source: Source, wanted: Wanted) -> MeasuredRun:
+    """Read a file's results. BrokenInput, with place and reason, when it is in none of the formats or broken."""
+    wanted = wanted if wanted.name else Wanted(**{**vars(wanted), "name": source.name})
+    if source.data[:2] == b"PK":
+        return _read_archive(source, wanted)
+    text = _decode(source)
+    whole, failure = _parse(text)
+    if failure is None:
+        if source.parts and isinstance(whole, dict):
+            whole["simulations"] = [_read_part(part) for part in source.parts]
+        for reader in READERS.values():
+            if reader.fits(whole):
+                return reader.read(whole, wanted)
+    return _read_lines(source.name, text, whole, failure, wanted)
+
+
+def _read_lines(
+    name: str, text: str, whole: Any, failure: json.JSONDecodeError | None, wanted: Wanted
+) -> MeasuredRun:
+    """The file as JSON Lines, which may as well be a list in one JSON value."""
+    if failure is None:
+        lines = list(enumerate(whole if isinstance(whole, list) else [whole], 1))
+    else:
+        lines = [
+            (number, _parse_line(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip()
+        ]
+    records = [record for _number, record in lines]
+    if plain.fits(records):
+        return plain.read(lines, wanted)
+    if rows := [record for record in records if isinstance(record, dict) and "success" in record]:
+        # What promptfoo writes as .jsonl: its rows alone.
+        return promptfoo.read({"results": rows}, wanted)
+    if failure is not None:
+        what = {"name": name, "line": failure.lineno, "column": failure.colno, "problem": failure.msg}
+        broken = _("%(name)s, line %(line)d, column %(column)d: broken JSON (%(problem)s)")
+        raise BrokenInput(broken % what) from None
+    unknown = _("%(name)s is in none of the known formats: %(known)s (see import_results --help)")
+    raise BrokenInput(unknown % {"name": name, "known": ", ".join(FORMATS)})
+
+
+def _decode(source: Source) -> str:
+    try:
+        text = source.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source.data.count(b"\n", 0, error.start) + 1
+        what = {"name": source.name, "line": line}
+        raise BrokenInput(_("%(name)s, line %(line)d: not UTF-8") % what) from None
+    if not text.strip():
+        raise BrokenInput(_("%(name)s is empty") % {"name": source.name})
+    return text
+
+
+def _parse(text: str | bytes) -> tuple[Any, json.JSONDecodeError | None]:
+    """The JSON value of a whole text, or what is wrong with it. NaN is read, and no score."""
+    try:
+        value = json.loads(text)
+        _check_depth(value)
+    except json.JSONDecodeError as error:
+        return None, error
+    except (ValueError, RecursionError) as error:
+        problem = str(error) if isinstance(error, ValueError) else _TOO_DEEP
+        return None, json.JSONDecodeError(problem, "", 0)
+    return value, None
+
+
+def _check_depth(value: Any) -> None:
+    """Raise ValueError for nesting that would exhaust the stack of whatever walks the value."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _level in range(MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(_TOO_DEEP)
+
+
+def _parse_line(line: str) -> Any:
+    value, failure = _parse(line)
+    if failure is None:
+        return value
+    what = {"column": failure.colno, "problem": failure.msg}
+    return RecordProblem(_("broken JSON at column %(column)d (%(problem)s)") % what)
+
+
+def _read_part(data: bytes) -> Any:
+    """A part that can't be read stands for itself, so that it is named with its number."""
+    value, failure = _parse(data)
+    return value if failure is None else {}
+
+
+def _read_archive(source: Source, wanted: Wanted) -> MeasuredRun:
+    """An .eval log of Inspect."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
+            names = archive.namelist()
+            if len(names) > MOST_MEMBERS:
+                raise BrokenInput(_("%(name)s holds too many files") % {"name": source.name})
+            start = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
+            if start is None:
+                raise BrokenInput(_("%(name)s is no log of Inspect") % {"name": source.name})
+            header = _read_member(archive, start, source.name)
+            samples = (_read_sample(archive, name, source.name) for name in _order_samples(names))
+            return inspect_log.read_samples(header, samples, wanted)
+    except _BROKEN as error:
+        what = {"name": source.name, "problem": error}
+        raise BrokenInput(_("%(name)s is a broken archive: %(problem)s") % what) from None
+
+
+def _order_samples(names: list[str]) -> Iterator[str]:
+    yield from sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
+
+
+def _read_sample(archive: "zipfile.ZipFile", name: str, source: str) -> dict[str, Any] | BrokenInput:
+    """A sample without what nobody reads, which is most of it; what is wrong with one that can't be read."""
+    try:
+        sample = _read_member(archive, name, source)
+    except BrokenInput as failure:
+        return failure
+    events = sample.get("events")
+    if isinstance(events, list):
+        sample["events"] = [e for e in events if isinstance(e, dict) and e.get("event") == "model"]
+    return sample
+
+
+def _read_member(archive: "zipfile.ZipFile", name: str, source: str) -> dict[str, Any]:
+    where = f"{source}: {name}"
+    if archive.getinfo(name).file_size > MOST_MEMBER_BYTES:
+        raise BrokenInput(_("%(name)s is too large") % {"name": where})
+    try:
+        with archive.open(name) as member:
+            value, failure = _parse(member.read(MOST_MEMBER_BYTES))
+    except _BROKEN as error:
+        raise BrokenInput(_("%(name)s: %(problem)s") % {"name": where, "problem": error}) from None
+    if failure is not None:
+        raise BrokenInput(_("%(name)s: %(problem)s") % {"name": where, "problem": failure.msg})
+    if not isinstance(value, dict):
+        raise BrokenInput(_("%(name)s: %(problem)s") % {"name": where, "problem": _("not an object")})
+    return value

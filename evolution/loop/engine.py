@@ -1,0 +1,324 @@
+"""Inside an evaluation: one worker pulls shards of a batch and keeps as many cases under way as it may.
+
+A batch is an evaluation with those that it is compared with: they are worked on side by side, so that all see the
+same endpoints at the same time. What is made is stored as it comes; nothing is kept here but what is under way.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from time import monotonic
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+
+from evolution.errors import LoopError
+from evolution.limits.shares import report_taken
+from evolution.loop.evaluation import ACTIVE, finish_evaluation
+from evolution.loop.members import Member, Piece
+from evolution.loop.outcomes import CASE_ERROR, LONGEST_ERROR, NOT_STARTED
+from evolution.loop.pairs import fill_missing
+from evolution.loop.patience import patiently
+from evolution.loop.scoring import CaseOutcome, Scorer, score_case
+from evolution.loop.shards import (
+    HeldShard,
+    claim_shards,
+    name_holder,
+    release_shards,
+    renew_leases,
+)
+from evolution.loop.storing import Batch, Finished, Standing, show_life, store_batch
+from evolution.models import Evaluation
+from harness_repo.git.errors import HarnessRepoError
+from harness_repo.runtime.storable import make_storable
+
+# Seconds for which results are gathered before they are stored together.
+GATHERING = 0.02
+# Seconds between two looks at what others may have changed.
+LOOK = 1.0
+# Seconds after which shards are asked for again where there were none.
+NONE_LEFT = 1.0
+# Seconds between two looks at whether this process ends.
+LOOK_AT_END = 0.2
+
+logger = logging.getLogger(__name__)
+
+BuildScorer = Callable[[Evaluation], Scorer]
+
+
+def never() -> bool:
+    """Nobody else wants this process."""
+    return False
+
+
+class Engine:
+    """Works on a batch until nothing of it is left to take, or until it has to give way.
+
+    `is_wanted_elsewhere` is asked now and then, on the thread of the database. `is_stopping` says that the process
+    ends: what is under way is cut off then, and made again by others.
+    """
+
+    def __init__(
+        self,
+        evaluations: Collection[Evaluation],
+        build: BuildScorer,
+        *,
+        seconds: float = float("inf"),
+        is_wanted_elsewhere: Callable[[], bool] = never,
+        is_stopping: Callable[[], bool] = never,
+        on_stored: Callable[[], None] | None = None,
+    ) -> None:
+        self.holder = name_holder()
+        self.has_worked = False
+        self.held: dict[int, HeldShard] = {}
+        self._members = {one.pk: Member(one) for one in evaluations}
+        self._build = build
+        self._ends_at = monotonic() + seconds
+        self._is_wanted_elsewhere = is_wanted_elsewhere
+        self._is_stopping = is_stopping
+        self._on_stored = on_stored
+        self._gives_way_since: float | None = None
+        self._finished: list[Finished] = []
+        self._unstored = 0
+        self._ended: list[int] = []
+
+    def work(self) -> None:
+        """Work, from the thread of the database. Shards that are not done are left to the next worker.
+
+        A failure is raised, and costs its shards an attempt; an interruption costs nothing.
+        """
+        given_back = 1
+        try:
+            async_to_sync(self._run)()
+        except Exception:
+            given_back = 0
+            raise
+        finally:
+            # If the database is away the leases end by themselves.
+            with contextlib.suppress(Exception):
+                release_shards(list(self.held), self.holder, given_back=given_back)
+
+    def take(self, shards: Collection[HeldShard]) -> None:
+        """Put shards that were claimed by this holder in line."""
+        self.has_worked = self.has_worked or bool(shards)
+        for shard in shards:
+            self.held[shard.pk] = shard
+            if not shard.missing:
+                self._ended.append(shard.pk)
+                self._news.set()
+            # Meanwhile others may have come to want this process: who holds it at the end leaves it to the next.
+            if not self.has_given_way:
+                self._members[shard.evaluation_id].take(shard)
+
+    async def _run(self) -> None:
+        self._changed, self._news = asyncio.Event(), asyncio.Event()
+        async with contextlib.AsyncExitStack() as self._connections, asyncio.TaskGroup() as self._tasks:
+            aside = [
+                self._tasks.create_task(work)
+                for work in (self._store_all(), self._look_about(), self._watch_end())
+            ]
+            await self._pull()
+            for task in aside:
+                task.cancel()
+            for member in self._members.values():
+                await member.close()
+
+    async def _pull(self) -> None:
+        """Take shards wherever there is room, until there are none and all that was made is stored."""
+        while True:
+            self._changed.clear()
+            if not self._gives_way():
+                for member in self._members.values():
+                    await self._claim(member)
+            if self._is_idle():
+                return
+            await self._changed.wait()
+
+    @property
+    def has_given_way(self) -> bool:
+        """Whether it ended because others wanted this process, and not because nothing was left."""
+        return self._gives_way_since is not None
+
+    def _is_idle(self) -> bool:
+        is_at_work = any(member.is_at_work() for member in self._members.values())
+        return not (is_at_work or self._unstored or self._ended)
+
+    def _gives_way(self) -> bool:
+        if self._gives_way_since is None and monotonic() > self._ends_at:
+            self._give_way()
+        return self._gives_way_since is not None
+
+    def _give_way(self) -> None:
+        """Begin nothing any more."""
+        self._gives_way_since = self._gives_way_since or monotonic()
+        for member in self._members.values():
+            member.drop_waiting()
+
+    async def _claim(self, member: Member) -> None:
+        """Take as many shards of an evaluation as it has room for."""
+        wanted = member.room()
+        if not wanted or monotonic() < member.none_left_until:
+            return
+        shards = await patiently(claim_shards, member.evaluation, wanted, self.holder, list(self.held))
+        if len(shards) < wanted:
+            member.none_left_until = monotonic() + NONE_LEFT
+        if shards and member.scorer is None and not await self._set_up(member):
+            await patiently(release_shards, [shard.pk for shard in shards], self.holder, given_back=1)
+            await patiently(fill_missing, member.evaluation, NOT_STARTED, member.obstacle)
+            return
+        self.take(shards)
+
+    async def _set_up(self, member: Member) -> bool:
+        """Build what scores its cases, and begin to start them; False when that can't be done here or anywhere."""
+        try:
+            scorer = await patiently(self._build, member.evaluation)
+        except (LoopError, HarnessRepoError) as failure:
+            member.obstacle = str(make_storable(str(failure)))[:LONGEST_ERROR]
+            return False
+        for connection in scorer.connections():
+            await self._connections.enter_async_context(connection)
+        member.set_up(scorer, self._news.set)
+        member.starter = self._tasks.create_task(self._start_cases(member))
+        return True
+
+    async def _start_cases(self, member: Member) -> None:
+        """Start a case whenever there is a place for it."""
+        while not member.is_over:
+            piece, place = await member.next_piece()
+            if piece is None:
+                await place.aclose()
+                continue
+            member.running.add(task := self._tasks.create_task(self._work_on(member, piece, place)))
+            task.add_done_callback(member.running.discard)
+            if member.room():
+                self._changed.set()
+
+    async def _work_on(self, member: Member, piece: Piece, place: contextlib.AsyncExitStack) -> None:
+        assert member.scorer is not None  # noqa: S101  it was there when the piece was taken
+        self._unstored += 1
+        try:
+            async with place:
+                outcome = await score_case(piece.case, member.scorer, piece.repeat)
+        except asyncio.CancelledError:
+            # Nobody wants it any more.
+            self._unstored -= 1
+            self._changed.set()
+            return
+        except Exception as failure:
+            logger.exception("%s, repeat %d, could not be scored", piece.case, piece.repeat)
+            said = str(make_storable(f"{type(failure).__name__}: {failure}"))
+            outcome = CaseOutcome(error_kind=CASE_ERROR, error=said[:LONGEST_ERROR])
+        self._finished.append(Finished(member.pk, piece.case, piece.repeat, piece.attempts + 1, outcome))
+        piece.shard.missing.pop((piece.case.pk, piece.repeat), None)
+        if not piece.shard.missing:
+            self._ended.append(piece.shard.pk)
+        self._news.set()
+
+    async def _store_all(self) -> None:
+        """Store what is made as it comes, what came while the last was stored together."""
+        while True:
+            await self._news.wait()
+            await asyncio.sleep(GATHERING)
+            self._news.clear()
+            await self._store()
+
+    async def _store(self) -> None:
+        members = sorted(self._members.values(), key=lambda member: member.pk)
+        batch = Batch(
+            self._finished,
+            [(member.ledger, member.ledger.take()) for member in members if member.ledger],
+            self._ended,
+            self.holder,
+            list(self._members),
+            {
+                member.pk: member.ledger.stopped_by
+                for member in members
+                if member.ledger and member.ledger.stopped_by
+            },
+        )
+        self._finished, self._ended = [], []
+        standings = await patiently(store_batch, batch)
+        self._unstored -= len(batch.finished)
+        for pk in batch.ended:
+            self.held.pop(pk, None)
+        self._follow(standings)
+        self._changed.set()
+        if self._on_stored:
+            await sync_to_async(self._on_stored)()
+
+    def _follow(self, standings: dict[int, Standing]) -> None:
+        """Stop what nobody wants any more: evaluations that are cancelled, gone, or have used up their budget."""
+        for pk, member in self._members.items():
+            standing = standings.get(pk)
+            if standing is None or standing.state not in ACTIVE:
+                member.stop()
+            elif standing.stopped_by or (member.ledger and member.ledger.stopped_by):
+                # What is under way ends as it can.
+                member.begin_nothing()
+
+    async def _look_about(self) -> None:
+        """Renew leases, show life, and see what others have changed."""
+        renewed = monotonic()
+        while True:
+            await asyncio.sleep(LOOK)
+            if await patiently(self._is_wanted_elsewhere):
+                self._give_way()
+            for pk, member in self._members.items():
+                report_taken(f"evaluation:{pk}:calls", member.ledger.in_flight if member.ledger else 0)
+            at_work = [pk for pk, member in self._members.items() if member.is_at_work()]
+            self._follow(await patiently(show_life, at_work, list(self._members)))
+            if monotonic() - renewed > settings.EVALUATION_LEASE_SECONDS / 3:
+                renewed = monotonic()
+                await self._renew()
+            self._changed.set()
+
+    async def _renew(self) -> None:
+        asked = set(self.held)
+        lost = asked - await patiently(renew_leases, asked, self.holder)
+        for pk in lost & set(self.held) - set(self._ended):
+            shard = self.held.pop(pk)
+            self._members[shard.evaluation_id].lose(shard)
+
+    async def _watch_end(self) -> None:
+        """Stop all that is under way once the process ends: there may be no time left to store what it brings.
+
+        Asks no database, which may end at the same time.
+        """
+        while not self._is_stopping():  # noqa: ASYNC110  another process says so, which sets no event
+            await asyncio.sleep(LOOK_AT_END)
+        self._give_way()
+        for member in self._members.values():
+            member.stop()
+        self._changed.set()
+
+
+def work_evaluation(
+    evaluation: Evaluation, scorer: Scorer, progress: Callable[[int, int], None] | None = None
+) -> None:
+    """Work on an evaluation here until it has ended, beside any workers that do the same."""
+    work_batch([evaluation], lambda _: scorer, progress)
+
+
+def work_batch(
+    evaluations: Sequence[Evaluation],
+    build: BuildScorer,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Work on evaluations here until all of them have ended, beside any workers that do the same.
+
+    `progress` is told how many pairs of the first one have a result, and how many there are.
+    """
+    first = evaluations[0]
+    while left := [one for one in evaluations if not finish_evaluation(one) and one.state in ACTIVE]:
+        engine = Engine(left, build, on_stored=partial(_report, first, progress) if progress else None)
+        engine.work()
+        if not engine.has_worked:
+            # Others hold what is left; their leases end when they die.
+            time.sleep(0.5)
+
+
+def _report(evaluation: Evaluation, progress: Callable[[int, int], None]) -> None:
+    progress(evaluation.results.count(), evaluation.total)

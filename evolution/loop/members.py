@@ -1,0 +1,123 @@
+"""Inside an evaluation: an evaluation of a batch as one worker sees it: what waits, what is under way, its places."""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from django.conf import settings
+
+from evolution.limits.places import Places
+from evolution.limits.shares import hold_place, open_limit
+from evolution.loop.evaluation import SHARD_PAIRS
+from evolution.loop.kept_calls import Ledger
+from evolution.loop.scoring import Scorer
+from evolution.loop.shards import HeldShard
+from evolution.models import DatasetCase, Evaluation
+
+# The least cases that wait in a worker, so that the next one is there when a place is free.
+PREFETCH = 2 * SHARD_PAIRS
+
+
+class Piece(NamedTuple):
+    """A pair that is to be made."""
+
+    shard: HeldShard
+    case: DatasetCase
+    repeat: int
+    # how often it has been tried
+    attempts: int
+
+
+@dataclass(eq=False)
+class Member:
+    """An evaluation of a batch in this worker."""
+
+    evaluation: Evaluation
+    scorer: Scorer | None = None
+    # why no scorer can be built, empty when one can
+    obstacle: str = ""
+    # no more shards are there to take, as of this time of time.monotonic
+    none_left_until: float = 0.0
+    # nothing more is begun
+    is_over: bool = False
+    waiting: deque[Piece] = field(default_factory=deque)
+    running: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.pk: int = self.evaluation.pk
+        self._places: Places | None = None
+        self._has_waiting = asyncio.Event()
+        self.starter: asyncio.Task[None] | None = None
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What counts its calls and keeps their answers; None without."""
+        return self.scorer.ledger if self.scorer else None
+
+    def set_up(self, scorer: Scorer, on_news: Callable[[], None]) -> None:
+        """Give it what scores its cases; `on_news` is called when there is something to store."""
+        self.scorer = scorer
+        limit = self.evaluation.concurrency or scorer.cases_at_once or settings.EVALUATION_CONCURRENCY
+        self._places = open_limit(f"evaluation:{self.pk}", limit)
+        if self.ledger is not None:
+            self.ledger.on_news = on_news
+
+    def is_at_work(self) -> bool:
+        """Whether it has anything under way or in line."""
+        return bool(self.waiting or self.running)
+
+    def room(self) -> int:
+        """How many more shards it should take: enough that no place is without a case for long; some at once."""
+        enough = max(PREFETCH, len(self.running) // 4)
+        if self.is_over or self.obstacle or len(self.waiting) > enough // 2:
+            return 0
+        return -(-(enough - len(self.waiting)) // SHARD_PAIRS)
+
+    def take(self, shard: HeldShard) -> None:
+        """Put a shard's pairs in line, unless nothing is to be begun any more."""
+        if self.is_over:
+            return
+        for (case, repeat), attempts in shard.missing.items():
+            self.waiting.append(Piece(shard, shard.cases[case], repeat, attempts))
+        self._has_waiting.set()
+
+    async def next_piece(self) -> tuple[Piece | None, contextlib.AsyncExitStack]:
+        """The next pair in line and a place for it, once there are both; no pair when it was dropped meanwhile."""
+        assert self._places is not None  # noqa: S101  it is set up before it is asked
+        while not self.waiting:
+            self._has_waiting.clear()
+            await self._has_waiting.wait()
+        place = contextlib.AsyncExitStack()
+        await place.enter_async_context(hold_place(self._places))
+        return (self.waiting.popleft() if self.waiting else None), place
+
+    def drop_waiting(self) -> None:
+        """Leave to others what has not been begun."""
+        self.waiting.clear()
+
+    def begin_nothing(self) -> None:
+        """Let what is under way come to its end, and begin nothing any more."""
+        self.is_over = True
+        self.drop_waiting()
+
+    def stop(self) -> None:
+        """Stop at once: calls that are under way are cut off."""
+        self.begin_nothing()
+        loop = asyncio.get_running_loop()
+        for task in self.running:
+            # Not before its first step, or nobody would give its place back.
+            loop.call_soon(task.cancel)
+
+    async def close(self) -> None:
+        """Let go of what it holds beyond its cases."""
+        if self.starter is not None:
+            self.starter.cancel()
+        if self.ledger is not None:
+            await self.ledger.close()
+
+    def lose(self, shard: HeldShard) -> None:
+        """Forget a shard that has another holder by now; what is under way for it is not wanted."""
+        self.waiting = deque(piece for piece in self.waiting if piece.shard is not shard)
