@@ -11,6 +11,11 @@ from harness_repo.runtime.chat import ChatModel
 
 Vectors = NDArray[np.float32]
 
+# What a harness may not set as a parameter of calls: the runtime says these, and they are not sent.
+RESERVED_PARAMETERS = frozenset(
+    {"model", "messages", "tools", "response_format", "stream", "stream_options", "n"}
+)
+
 
 @dataclass(frozen=True)
 class Record:

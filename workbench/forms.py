@@ -7,6 +7,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from evolution.adapters.results.wanted import Wanted
 from evolution.errors import LoopError
 from evolution.models import DatasetVersion, Harness
 from evolution.queries.cases import UNCLUSTERED, CaseFilter
@@ -17,6 +18,8 @@ from harness_repo.runtime.faults import Fault, parse_fault
 
 MAX_UPLOAD = 200 * 1024 * 1024
 MAX_TEXT = 200_000
+# Of a number that is written without an exponent.
+MOST = 10**12
 
 
 class CaseFilterForm(forms.Form):
@@ -84,6 +87,19 @@ class ResultsImportForm(UploadForm):
     variant = forms.CharField(required=False, max_length=300)
     score = forms.CharField(required=False, max_length=300)
     threshold = forms.FloatField(required=False, min_value=0.01, max_value=1)
+    full_marks = forms.FloatField(required=False, min_value=0.01, max_value=MOST)
+    dataset = forms.CharField(required=False, max_length=64)
+
+    def wanted(self) -> Wanted:
+        """How the file is to be read; its own word counts where a field is empty."""
+        fields = self.cleaned_data
+        return Wanted(
+            dataset=fields["dataset"],
+            variant=fields["variant"],
+            score=fields["score"],
+            threshold=fields["threshold"] or 1.0,
+            full_marks=fields["full_marks"] or 1.0,
+        )
 
 
 class ReasonForm(forms.Form):
@@ -138,8 +154,6 @@ class DecisionForm(forms.Form):
 
 
 REF = r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$"
-# Of a number that is written without an exponent.
-MOST = 10**12
 
 
 class BudgetForm(forms.Form):
@@ -156,8 +170,8 @@ class BudgetForm(forms.Form):
         return {part: limit for part, limit in limits.items() if limit is not None}
 
 
-class JudgeForm(forms.Form):
-    """Which version of the judge judges answers anew; the live one when it is empty."""
+class JudgeForm(BudgetForm):
+    """Which version of the judge judges answers anew, the live one when it is empty, and what it may use for that."""
 
     judge_ref = forms.RegexField(REF, required=False)
 

@@ -20,6 +20,7 @@ STATUSES: dict[str, Promise] = {
     "hook_limit": gettext_lazy("a hook still refused the reply"),
     "blocked": gettext_lazy("blocked by a hook"),
     "model_error": gettext_lazy("the model failed"),
+    "budget": gettext_lazy("stopped by the budget"),
     "runner_error": gettext_lazy("the agent failed"),
     "user_error": gettext_lazy("the simulated user failed"),
     "done": gettext_lazy("the user left"),

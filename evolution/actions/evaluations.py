@@ -1,7 +1,7 @@
 """What people do with evaluations: start, cancel, resume. The work itself is done by Celery's workers."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
 
@@ -9,11 +9,11 @@ from evolution.actors import Actor, Role
 from evolution.adapters import chat
 from evolution.loop import evaluation as loop
 from evolution.loop.locks import lock_harness
+from evolution.loop.plans import DEFAULT_SPLITS, Asked, Options, has_conversations
 from evolution.loop.rejudging import create_rejudgement
 from evolution.loop.steps import settle_steps
 from evolution.models import DatasetVersion, Evaluation, Harness
 from evolution.tasks.evaluations import enqueue_evaluation
-from harness_repo.runtime.faults import Fault
 
 
 @transaction.atomic
@@ -23,55 +23,52 @@ def start_evaluation(
     commit: str,
     dataset_version: DatasetVersion | None = None,
     *,
-    splits: Iterable[str] = loop.DEFAULT_SPLITS,
-    repeats: int = 1,
-    faults: Iterable[Fault] = (),
-    concurrency: int | None = None,
-    budget: Mapping[str, Any] | None = None,
     is_fresh: bool = False,
     base: str = "",
     enqueue: bool = True,
+    **options: Unpack[Options],
 ) -> Evaluation:
     """Start measuring a commit (or branch, or tag) on a dataset version, by default the newest one.
 
-    `faults` strike tool calls in every case. At most `concurrency` cases are under way at once, and no more than
-    `budget` is used: {"calls", "tokens", "money", "seconds"}, each optional. An identical evaluation that runs or is
-    finished is returned instead, unless `is_fresh`. What is missing of `base`, a commit or ref to compare with, is
-    measured beside it, under a budget of its own. With `enqueue` false the caller performs it.
+    An identical evaluation that runs or is finished is returned instead, unless `is_fresh`. What is missing of
+    `base`, a commit or ref to compare with, is measured beside it under a budget of its own; what there is of it
+    is taken, also with `is_fresh`, which is the candidate's alone. With `enqueue` false the caller performs it.
     """
     actor.require(Role.DEVELOPER)
     version = dataset_version or loop.newest_version(harness)
-    options: dict[str, Any] = {
-        **name_models(harness, version, splits),
-        "splits": list(splits),
-        "repeats": repeats,
-        "faults": list(faults),
-        "concurrency": concurrency,
-        "budget": budget,
-    }
-    compared = None
-    if base:
-        compared = loop.create_evaluation(actor, harness, base, version, resumes=True, **options)
-        # Steps that rest on it wait for it again.
-        settle_steps(compared)
-    evaluation = loop.create_evaluation(
-        actor, harness, commit, version, base=compared, is_fresh=is_fresh, **options
+    asked: Asked = {**name_models(harness, version, options.get("splits", DEFAULT_SPLITS)), **options}
+    compared = _start_base(actor, harness, base, version, asked) if base else None
+    started = loop.create_evaluation(
+        actor, harness, commit, version, base=compared, is_fresh=is_fresh, **asked
     )
-    if enqueue:
+    for evaluation in {started, compared or started} if enqueue else ():
         enqueue_evaluation(evaluation)
-    if enqueue and compared is not None and compared != evaluation:
-        enqueue_evaluation(compared)
-    return evaluation
+    return started
 
 
-def name_models(
-    harness: Harness, version: DatasetVersion, splits: Iterable[str] = loop.DEFAULT_SPLITS
-) -> dict[str, str]:
-    """The names of the models that an evaluation asks, "" for one it does not need; LoopError where one is not set.
+def _start_base(
+    actor: Actor, harness: Harness, base: str, version: DatasetVersion, asked: Asked
+) -> Evaluation:
+    compared = loop.create_evaluation(actor, harness, base, version, resumes=True, **asked)
+    # Steps that rest on it wait for it again.
+    settle_steps(compared)
+    return compared
+
+
+class Models(TypedDict):
+    """The names of the models that an evaluation asks, "" for one it does not need."""
+
+    model: str
+    judge_model: str
+    user_model: str
+
+
+def name_models(harness: Harness, version: DatasetVersion, splits: Iterable[str] = DEFAULT_SPLITS) -> Models:
+    """The models that are set now; LoopError where one is not.
 
     Another agent than our runtime has models of its own, and only conversations need a user.
     """
-    needs_user = loop.has_conversations(version, splits)
+    needs_user = has_conversations(version, splits)
     return {
         "model": "" if harness.runner else chat.build_model(chat.Role.POLICY).name,
         "judge_model": chat.build_model(chat.Role.JUDGE).name,
@@ -116,17 +113,20 @@ def rejudge_evaluation(
     evaluation: Evaluation,
     judge_ref: str = "main",
     *,
+    budget: Mapping[str, Any] | None = None,
     is_fresh: bool = False,
     enqueue: bool = True,
 ) -> Evaluation:
     """Start judging the answers of an evaluation that has ended by another version of the judge; no agent is asked.
 
     Returns the evaluation that holds the new scores: the one that runs or is finished if the same was asked before,
-    unless `is_fresh`. With `enqueue` false the caller performs it. Raises LoopError and what a bad ref raises.
+    unless `is_fresh`. Its judge uses no more than `budget`. With `enqueue` false the caller performs it. Raises
+    LoopError and what a bad ref raises.
     """
     actor.require(Role.DEVELOPER)
     judge_model = chat.build_model(chat.Role.JUDGE).name
-    made = create_rejudgement(actor, evaluation, judge_ref, judge_model=judge_model, is_fresh=is_fresh)
+    options: dict[str, Any] = {"judge_model": judge_model, "is_fresh": is_fresh, "budget": budget}
+    made = create_rejudgement(actor, evaluation, judge_ref, **options)
     if enqueue:
         enqueue_evaluation(made)
     return made

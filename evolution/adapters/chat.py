@@ -185,6 +185,7 @@ def _know(endpoint: Endpoint) -> _Known:
         endpoint.concurrency,
         requests_per_minute=endpoint.requests_per_minute,
         tokens_per_minute=endpoint.tokens_per_minute,
+        longest=endpoint.seconds,
     )
     return _known.setdefault(identity, _Known(places))
 

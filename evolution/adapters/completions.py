@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evolution.adapters.reasoning import split_reasoning
+from evolution.ports import RESERVED_PARAMETERS
 from harness_repo.runtime.chat import ChatError, ChatErrorKind, ChatReply, ChatRequest, ToolCall, Usage
 
-# What a harness may not set as a parameter: the runtime says these.
-RESERVED = frozenset({"model", "messages", "tools", "response_format", "stream", "stream_options", "n"})
 # More than any model reads in a call.
 MOST_TOKENS = 10**9
 LONGEST_MESSAGE = 500
@@ -16,7 +15,7 @@ LONGEST_MESSAGE = 500
 
 def request_body(request: ChatRequest) -> dict[str, Any]:
     """The chat-completions body; the harness's parameters can't replace what is asked."""
-    body = {name: value for name, value in request.parameters.items() if name not in RESERVED}
+    body = {name: value for name, value in request.parameters.items() if name not in RESERVED_PARAMETERS}
     body |= {"model": request.model, "messages": request.messages}
     if request.tools:
         body["tools"] = request.tools
@@ -109,7 +108,9 @@ def _name(value: Any) -> str:
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
     counts = usage.get("prompt_tokens"), usage.get("completion_tokens"), cached
-    return Usage(*(_count(number) for number in counts))
+    prompt, completion, read = (_count(number) for number in counts)
+    # They are part of the prompt, whatever the server says.
+    return Usage(prompt, completion, min(read, prompt))
 
 
 def _count(number: Any) -> int:

@@ -24,6 +24,7 @@ from evolution.adapters.endpoints import Endpoint
 from evolution.adapters.event_stream import is_event_stream, join_stream
 from evolution.adapters.health import LONGEST_PAUSE
 from evolution.adapters.transport import LONGEST_ANSWER, Answer, Transport
+from evolution.limits.tries import announce_rewording
 from harness_repo.runtime.bodies import BodyRefused, BodyTooLong
 from harness_repo.runtime.chat import ChatError, ChatErrorKind, ChatReply, ChatRequest
 from harness_repo.runtime.hiding import hide
@@ -60,6 +61,11 @@ class OpenAIChatModel:
         self._memory = memory or FormatMemory()
         self._transport: Transport | None = None
 
+    @property
+    def seeds(self) -> bool:
+        """Whether a call is sent the seed of its repeat, where the harness states none."""
+        return self._endpoint.seed
+
     async def __aenter__(self) -> Self:
         # One that can't be built is told by each call.
         try:
@@ -93,6 +99,7 @@ class OpenAIChatModel:
         except ChatError as failure:
             if failure.kind != "refused" or not _SEED.search(str(failure)):
                 raise
+            await announce_rewording(failure)
         reply = await self._ask_in_formats(transport, request)
         self._memory.takes_seed = False
         return reply
@@ -101,6 +108,8 @@ class OpenAIChatModel:
         """Ask in the best format that the server takes; when it takes none, its first refusal says most."""
         refusals: list[ChatError] = []
         for answer_format in self._memory.formats(request):
+            if refusals:
+                await announce_rewording(refusals[-1])
             try:
                 reply = await self._call(transport, body_in(request, answer_format))
             except ChatError as failure:
@@ -132,11 +141,11 @@ class OpenAIChatModel:
 
 def with_seed(request: ChatRequest) -> ChatRequest:
     """The request with the seed of its repeat."""
-    return replace(request, parameters={**request.parameters, "seed": seed_of(request.repeat)})
+    return replace(request, parameters={**request.parameters, "seed": seed_for(request.repeat)})
 
 
 @lru_cache
-def seed_of(repeat: int) -> int:
+def seed_for(repeat: int) -> int:
     """The seed of a repeat: 31 bits, which follow from its number alone."""
     digest = hashlib.blake2b(f"repeat {repeat}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1

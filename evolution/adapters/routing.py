@@ -6,15 +6,17 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Self
 
 from evolution.adapters.health import Health, Ticket
 from evolution.adapters.token_estimates import TokenEstimates
 from evolution.limits.pacing import step_back
 from evolution.limits.places import Places
-from evolution.limits.tries import announce_retry
-from evolution.limits.waiting import Turn
+from evolution.limits.tries import announce_request, announce_retry, limit_tries
+from evolution.limits.waiting import Turn, wait_anew
 from harness_repo.runtime.chat import ChatError, ChatModel, ChatReply, ChatRequest, Usage
+from harness_repo.runtime.waiting import uncounted
 
 # Seconds before a call asks again where it failed: the first time, and at most.
 FIRST_BACK_OFF = 0.5
@@ -63,6 +65,9 @@ class RoutedChatModel:
     Entered as an async context manager it keeps its connections until it is left.
     """
 
+    # See evolution.limits.tries.
+    announces_requests = True
+
     def __init__(
         self,
         routes: Sequence[Route],
@@ -76,6 +81,11 @@ class RoutedChatModel:
         self._most_wait = most_wait
         self._clock = clock
         self._connections: contextlib.AsyncExitStack | None = None
+
+    @property
+    def seeds(self) -> bool:
+        """Whether any endpoint is sent the seed of a repeat: which one answers a call is chance."""
+        return any(getattr(route.model, "seeds", True) for route in self.routes)
 
     async def __aenter__(self) -> Self:
         async with contextlib.AsyncExitStack() as stack:
@@ -96,8 +106,12 @@ class RoutedChatModel:
         while True:
             route, ticket = await call.find_place()
             try:
-                reply = await route.ask(request)
+                reply = await _ask(route, ticket, request)
             except ChatError as failure:
+                if failure.kind == "budget":
+                    # Not the server's: the next request to it is not to be paid for.
+                    route.health.abandon(ticket)
+                    raise
                 route.health.finish(ticket, failure)
                 call.note(route, failure)
                 await announce_retry(failure)
@@ -109,6 +123,17 @@ class RoutedChatModel:
                 route.settle(request, ticket.cost, reply.usage)
                 await step_back()
                 return reply
+
+
+async def _ask(route: Route, ticket: Ticket, request: ChatRequest) -> ChatReply:
+    """Ask an endpoint; each request that it takes for that is one of those that it takes in a minute."""
+    # In line nothing is paid for: what a killed process has lost is what it has sent.
+    await announce_request()
+    places = route.health.places
+    if not places.has_rates:
+        return await route.ask(request)
+    with limit_tries(partial(wait_anew, places, ticket.cost)):
+        return await route.ask(request)
 
 
 class _Call:
@@ -151,10 +176,11 @@ class _Call:
                         return route, ticket
                 # Busy ones are worth waiting for; else those that failed are as good once a while has passed.
                 is_nobody_left = all(route.health.seconds_left(alone=alone) > 0 for route in fresh)
-                if not fresh or (self._failed and is_nobody_left):
-                    await self._back_off()
-                else:
-                    await self._wait(fresh, alone=alone)
+                with uncounted():
+                    if not fresh or (self._failed and is_nobody_left):
+                        await self._back_off()
+                    else:
+                        await self._wait(fresh, alone=alone)
         finally:
             self._leave_queues()
 

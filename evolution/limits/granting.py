@@ -16,7 +16,8 @@ from evolution.limits.holders import is_gone
 from evolution.limits.rates import Buckets, Draw, Rates, burst, draw
 from evolution.models import LimitShare, SharedLimit
 
-# Seconds that a share stays with a process that says no more.
+# Seconds for which a process takes places of a share without agreeing on it anew. It stays with a process that says
+# no more for as long as the last call may take besides.
 LEASE_SECONDS = 15.0
 
 
@@ -34,6 +35,8 @@ class Wish:
     held: int = 0
     rates: Rates = field(default_factory=Rates)
     draw: Draw = field(default_factory=Draw)
+    # Seconds that a call may take.
+    longest: float = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -127,8 +130,8 @@ _FILL = (
 )
 _WRITE = """
 INSERT INTO evolution_limitshare (limit_id, holder, wanted, granted, taken, lease_until)
-SELECT limit_id, %s, wanted, granted, taken, clock_timestamp() + make_interval(secs => %s)
-FROM unnest(%s::text[], %s::int[], %s::int[], %s::int[]) AS new (limit_id, wanted, granted, taken)
+SELECT limit_id, %s, wanted, granted, taken, clock_timestamp() + make_interval(secs => lease)
+FROM unnest(%s::text[], %s::int[], %s::int[], %s::int[], %s::float[]) AS new (limit_id, wanted, granted, taken, lease)
 ON CONFLICT (limit_id, holder) DO UPDATE SET wanted = EXCLUDED.wanted, granted = EXCLUDED.granted,
     taken = EXCLUDED.taken, lease_until = EXCLUDED.lease_until
 """
@@ -184,7 +187,8 @@ def _write(cursor: CursorWrapper, holder: str, wishes: list[Wish], grants: Mappi
         names = [wish.name for wish in wishes]
         granted = [grants[name].granted for name in names]
         wanted, taken = [wish.wanted for wish in wishes], [wish.taken for wish in wishes]
-        cursor.execute(_WRITE, [holder, LEASE_SECONDS, names, wanted, granted, taken])
+        leases = [LEASE_SECONDS + wish.longest for wish in wishes]
+        cursor.execute(_WRITE, [holder, names, wanted, granted, taken, leases])
 
 
 def _is_to_go(share: _Share, holder: str, over: set[str], now: datetime) -> bool:
@@ -205,3 +209,26 @@ def _remove_unused(over: list[Wish], others: Mapping[str, Mapping[str, Holding]]
     unused = [wish.name for wish in over if not wish.rates and not others[wish.name]]
     if unused:
         SharedLimit.objects.filter(name__in=unused).delete()
+
+
+# Of evaluations, each of which has limits of its own.
+OF_EVALUATIONS = "evaluation:"
+# In one transaction; short enough to hold nobody up.
+_MOST_FORGOTTEN = 500
+
+
+def forget_abandoned() -> int:
+    """Remove limits of evaluations that only dead processes held any of; returns how many. One transaction.
+
+    Those of endpoints stay: their rates are for longer than any process.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        limits = SharedLimit.objects.filter(name__startswith=OF_EVALUATIONS).order_by("name")
+        # One that is locked is in use. What processes hold is read once nobody can change it.
+        free = limits.select_for_update(skip_locked=True).values_list("name", flat=True)[:_MOST_FORGOTTEN]
+        names = set(free)
+        now, shares = _read_shares(cursor, list(names))
+        unused = names - {share.limit for share in shares if not _is_over(share, now)}
+        _remove([share.pk for share in shares if share.limit in unused])
+        SharedLimit.objects.filter(name__in=unused).delete()
+    return len(unused)

@@ -30,6 +30,8 @@ class Places:
 
     # Whether calls have to say what they will use.
     counts_tokens = False
+    # Whether what a call sends is limited per minute.
+    has_rates = False
 
     def __init__(self, limit: int = 0, *, clock: Callable[[], float] = time.monotonic) -> None:
         # 0 is no limit
@@ -62,6 +64,11 @@ class Places:
         with self._lock:
             self.in_flight -= 1
             self._promise()
+
+    def hold(self) -> None:
+        """Take a place that there is none of; only to give it back at once."""
+        with self._lock:
+            self.in_flight += 1
 
     def queue(self, waiting: Waiting, cost: int = 0) -> None:
         """Put somebody in the line for places."""

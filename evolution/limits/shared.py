@@ -44,16 +44,18 @@ class SharedPlaces(Places):
         self._until = 0.0
         self._agreed_at = -NEVER
         self._chase = SHORTEST
+        self._longest = 0.0
         # The most that was wanted of late, and before that.
         self._peak = self._last_peak = 0
         self._peak_since = 0.0
 
-    def configure(self, limit: int, rates: Rates) -> None:
-        """Take a limit as it stands in the settings now."""
+    def configure(self, limit: int, rates: Rates, longest: float = 0.0) -> None:
+        """Take a limit as it stands in the settings now; no call takes longer than so many seconds."""
         with self._lock:
+            self._longest = longest
             if (limit, rates) == (self.limit, self._permits.rates):
                 return
-            self.limit, self.counts_tokens = limit, bool(rates.tokens)
+            self.limit, self.counts_tokens, self.has_rates = limit, bool(rates.tokens), bool(rates)
             self._permits = Permits(rates, self._clock)
             self._agreed_at = -NEVER
             self._promise()
@@ -111,7 +113,7 @@ class SharedPlaces(Places):
                 self._permits.ask([place.cost for place in self._line]) if wanted else self._permits.release()
             )
             held = max(self._share(), busy)
-            return Wish(self.name, self.limit, wanted, busy, held, self._permits.rates, asked)
+            return Wish(self.name, self.limit, wanted, busy, held, self._permits.rates, asked, self._longest)
 
     def accept(self, wish: Wish, grant: Grant, asked_at: float) -> None:
         """Take what was agreed on when asked at a moment of our clock; who waits for it is woken."""

@@ -25,15 +25,23 @@ _opened: WeakValueDictionary[str, SharedPlaces] = WeakValueDictionary()
 _reported: WeakValueDictionary[str, Reported] = WeakValueDictionary()
 
 
-def open_limit(name: str, limit: int, *, requests_per_minute: int = 0, tokens_per_minute: int = 0) -> Places:
+def open_limit(
+    name: str,
+    limit: int,
+    *,
+    requests_per_minute: int = 0,
+    tokens_per_minute: int = 0,
+    longest: float = 0.0,
+) -> Places:
     """This process's part of a limit; the same for every call with the name, with the limit of the last one.
 
-    0 is no limit. Places of a limit have to be used in an event loop: that is where shares are agreed on.
+    0 is no limit. Where a place is held for at most `longest` seconds, the limit is kept also while a process can't
+    reach the database. Places of a limit have to be used in an event loop: that is where shares are agreed on.
     """
     places = _opened.get(name)
     if places is None:
         _opened[name] = places = SharedPlaces(name, _keeper.poke)
-    places.configure(limit, Rates(requests_per_minute, tokens_per_minute))
+    places.configure(limit, Rates(requests_per_minute, tokens_per_minute), longest)
     return places
 
 

@@ -41,17 +41,27 @@ class Turn:
                 await self._woken.wait()
 
 
-async def wait_for_place(places: Places) -> None:
+async def wait_for_place(places: Places, cost: int = 0) -> None:
     """Take a place, in turn; it is to be given back."""
     turn: Turn | None = None
     try:
-        while not places.take(turn):
+        while not places.take(turn, cost):
             if turn is None or turn.is_woken:
                 turn = Turn()
-                places.queue(turn)
+                places.queue(turn, cost)
             # One that was freed between the two was promised to nobody.
             if places.is_full():
                 await turn.wait(LOOK_AGAIN)
     finally:
         if turn is not None:
             places.leave(turn)
+
+
+async def wait_anew(places: Places, cost: int = 0) -> None:
+    """Wait for another turn with a place that is held; it is held in any case, and to be given back."""
+    places.give_back()
+    try:
+        await wait_for_place(places, cost)
+    except BaseException:
+        places.hold()
+        raise

@@ -9,20 +9,27 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from evolution.ports import RESERVED_PARAMETERS
 from harness_repo.runtime.chat import ChatReply, ChatRequest, ToolCall, Usage
+from harness_repo.runtime.storable import make_storable
 
-# Characters that PostgreSQL keeps in no text: NUL and halves of surrogate pairs.
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_HALVES = re.compile("[\ud800-\udfff]")
 
 _write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-# Of parameters alone the order says nothing; in a schema or a message it is part of what the model reads.
-_write_sorted = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
 
 
 def write_request(request: ChatRequest) -> bytes:
     """All of a request that can make a difference to its answer, but for the model's name."""
     asked = [request.messages, request.tools, request.response_schema, request.repeat]
-    return f"{_write(asked)}{_write_sorted(request.parameters)}".encode("utf-8", "surrogatepass")
+    # Of parameters themselves the order says nothing; in what they hold it is part of what the model reads.
+    sent = [
+        (str(name), value) for name, value in request.parameters.items() if name not in RESERVED_PARAMETERS
+    ]
+    return f"{_write(asked)}{_write(dict(sorted(sent, key=_name)))}".encode("utf-8", "surrogatepass")
+
+
+def _name(parameter: tuple[str, Any]) -> str:
+    return parameter[0]
 
 
 def start_key(*parts: str) -> "hashlib._Hash":
@@ -47,8 +54,8 @@ def write_reply(reply: ChatReply) -> tuple[ChatReply, str]:
         reply = replace(reply, latency_ms=0.0)
     text = _write(_fields(reply))
     # JSON writes NUL as an escape, and a half of a surrogate pair as itself.
-    if "\\u0000" in text or _UNSTORABLE.search(text):
-        reply = read_reply(_clean(_fields(reply)))
+    if "\\u0000" in text or _HALVES.search(text):
+        reply = read_reply(make_storable(_fields(reply)))
         text = _write(_fields(reply))
     return reply, text
 
@@ -79,11 +86,3 @@ def _fields(reply: ChatReply) -> dict[str, Any]:
         "reasoning": reply.reasoning,
         "fingerprint": reply.fingerprint,
     }
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return _UNSTORABLE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {key: _clean(inner) for key, inner in value.items()}
-    return [_clean(inner) for inner in value] if isinstance(value, list) else value

@@ -74,7 +74,7 @@ def insert_calls(calls: Iterable[NewCall]) -> None:
         cursor.execute(_INSERT, [f"[{','.join(rows)}]"])
 
 
-def delete_calls(keys: Collection[UUID]) -> None:
+def forget_calls(keys: Collection[UUID]) -> None:
     """Keep these answers no longer; inside a transaction."""
     if keys:
         calls = ModelCall.objects.filter(key__in=keys)

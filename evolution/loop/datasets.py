@@ -8,14 +8,17 @@ from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.demonstration import CaseData
 from evolution.errors import BrokenInput
-from evolution.models import Dataset, DatasetCase, DatasetVersion, Harness
+from evolution.models import Dataset, DatasetCase, DatasetVersion, Evaluation, Harness
 from evolution.transitions import record
+
+# In the origin of imported results: they are of cases that had been there.
+MATCHED = "matched"
 
 
 def import_dataset(actor: Actor, harness: Harness, name: str, cases: Sequence[CaseData]) -> DatasetVersion:
@@ -39,6 +42,12 @@ def import_dataset(actor: Actor, harness: Harness, name: str, cases: Sequence[Ca
         )
         record(actor, "dataset.imported", version, dataset=name, number=version.number, cases=len(cases))
     return version
+
+
+def leave_out_imported(versions: QuerySet[DatasetVersion]) -> QuerySet[DatasetVersion]:
+    """Without those whose cases came with results that were made elsewhere: nobody said to measure by them."""
+    brought = Evaluation.objects.exclude(origin={}).exclude(origin__has_key=MATCHED)
+    return versions.exclude(evaluations__in=brought)
 
 
 def digest_cases(cases: Sequence[CaseData]) -> str:

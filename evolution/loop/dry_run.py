@@ -36,8 +36,9 @@ class _Nobody:
     """A model that is never asked: it notes what it would have been asked first, and has no answer to it."""
 
     def __init__(self, role: str, named: NamedModel, missed: dict[str, int], stand_in: str | None) -> None:
-        # The key of a call depends on it.
+        # The key of a call depends on them.
         self.identity: str = getattr(named.model, "identity", "")
+        self.seeds: bool = getattr(named.model, "seeds", True)
         self._role = role
         self._missed = missed
         self._stand_in = stand_in

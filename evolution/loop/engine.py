@@ -9,31 +9,31 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from time import monotonic
 
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.db import DatabaseError, InterfaceError
 
 from evolution.errors import LoopError
+from evolution.limits.holders import name_process
 from evolution.limits.shares import report_taken
 from evolution.loop.evaluation import ACTIVE, finish_evaluation
-from evolution.loop.members import Member, Piece
-from evolution.loop.outcomes import CASE_ERROR, LONGEST_ERROR, NOT_STARTED
-from evolution.loop.pairs import fill_missing
+from evolution.loop.members import Member, Piece, make_members
+from evolution.loop.outcomes import CASE_ERROR, shorten
 from evolution.loop.patience import patiently
 from evolution.loop.scoring import CaseOutcome, Scorer, score_case
 from evolution.loop.shards import (
     HeldShard,
-    claim_shards,
-    name_holder,
+    claim_together,
+    give_up_failing,
+    give_up_start,
     release_shards,
     renew_leases,
 )
-from evolution.loop.storing import Batch, Finished, Standing, show_life, store_batch
+from evolution.loop.storing import Batch, Finished, Standing, forget_receipt, show_life, store_batch
 from evolution.models import Evaluation
 from harness_repo.git.errors import HarnessRepoError
-from harness_repo.runtime.storable import make_storable
 
 # Seconds for which results are gathered before they are stored together.
 GATHERING = 0.02
@@ -41,6 +41,10 @@ GATHERING = 0.02
 LOOK = 1.0
 # Seconds after which shards are asked for again where there were none.
 NONE_LEFT = 1.0
+# How often in a row an evaluation may fail to be started before that is its end, where nobody else works on it.
+MOST_FAILED_STARTS = 5
+# Seconds between two tries of a process that finds nothing to do, and between two reports to people.
+PAUSE = 0.5
 # Seconds between two looks at whether this process ends.
 LOOK_AT_END = 0.2
 
@@ -71,10 +75,10 @@ class Engine:
         is_stopping: Callable[[], bool] = never,
         on_stored: Callable[[], None] | None = None,
     ) -> None:
-        self.holder = name_holder()
+        self.holder = name_process()
         self.has_worked = False
         self.held: dict[int, HeldShard] = {}
-        self._members = {one.pk: Member(one) for one in evaluations}
+        self._members = make_members(evaluations)
         self._build = build
         self._ends_at = monotonic() + seconds
         self._is_wanted_elsewhere = is_wanted_elsewhere
@@ -84,22 +88,38 @@ class Engine:
         self._finished: list[Finished] = []
         self._unstored = 0
         self._ended: list[int] = []
+        # evaluations that had ended, and are to be worked on again
+        self._resumed: set[int] = set()
 
     def work(self) -> None:
         """Work, from the thread of the database. Shards that are not done are left to the next worker.
 
-        A failure is raised, and costs its shards an attempt; an interruption costs nothing.
+        A failure is raised, the first one if there are several, and costs its shards an attempt; an interruption
+        costs nothing.
         """
-        given_back = 1
         try:
             async_to_sync(self._run)()
-        except Exception:
-            given_back = 0
+        except Exception as failure:  # noqa: BLE001  it is raised, or what it is a group of
+            self._leave(given_back=0)
+            first = _first_of(failure)
+            raise first from first.__cause__
+        except BaseException:
+            self._leave(given_back=1)
             raise
-        finally:
-            # If the database is away the leases end by themselves.
-            with contextlib.suppress(Exception):
-                release_shards(list(self.held), self.holder, given_back=given_back)
+        self._leave(given_back=1)
+
+    def _leave(self, *, given_back: int) -> None:
+        # If the database is away the leases end by themselves.
+        with contextlib.suppress(Exception):
+            release_shards(list(self.held), self.holder, given_back=given_back)
+            forget_receipt(self.holder)
+            if not given_back:
+                give_up_failing()
+
+    @property
+    def obstacles(self) -> dict[int, str]:
+        """The evaluations that can't be started in this process, and why."""
+        return {pk: member.obstacle for pk, member in self._members.items() if member.obstacle}
 
     def take(self, shards: Collection[HeldShard]) -> None:
         """Put shards that were claimed by this holder in line."""
@@ -130,12 +150,21 @@ class Engine:
         """Take shards wherever there is room, until there are none and all that was made is stored."""
         while True:
             self._changed.clear()
-            if not self._gives_way():
+            await self._take_up()
+            await self._claim_all()
+            if self._is_idle() and not self.held:
+                # There may be what only those take who hold nothing.
                 for member in self._members.values():
-                    await self._claim(member)
+                    member.none_left_until = 0.0
+                await self._claim_all()
             if self._is_idle():
                 return
             await self._changed.wait()
+
+    async def _claim_all(self) -> None:
+        for pk in list(self._members):
+            if not self._gives_way() and not any(shard.is_alone for shard in self.held.values()):
+                await self._claim(pk)
 
     @property
     def has_given_way(self) -> bool:
@@ -157,29 +186,40 @@ class Engine:
         for member in self._members.values():
             member.drop_waiting()
 
-    async def _claim(self, member: Member) -> None:
-        """Take as many shards of an evaluation as it has room for."""
-        wanted = member.room()
-        if not wanted or monotonic() < member.none_left_until:
+    async def _claim(self, pk: int) -> None:
+        """Take as many shards of an evaluation as there is room for, and the same ones of those after it."""
+        members = [one for one in self._members.values() if one.pk >= pk and self._may_claim(one)]
+        wanted = min((one.room() for one in members), default=0)
+        if not wanted or members[0].pk != pk:
             return
-        shards = await patiently(claim_shards, member.evaluation, wanted, self.holder, list(self.held))
-        if len(shards) < wanted:
-            member.none_left_until = monotonic() + NONE_LEFT
+        batch = [one.evaluation for one in members]
+        shards = await patiently(claim_together, batch, wanted, self.holder, list(self.held))
+        if sum(shard.evaluation_id == pk for shard in shards) < wanted:
+            members[0].none_left_until = monotonic() + NONE_LEFT
+        for member in members:
+            await self._begin(member, [shard for shard in shards if shard.evaluation_id == member.pk])
+
+    def _may_claim(self, member: Member) -> bool:
+        return member.may_take() and monotonic() >= member.none_left_until
+
+    async def _begin(self, member: Member, shards: Sequence[HeldShard]) -> None:
+        """Put what was claimed of an evaluation in line, if it can be started here."""
         if shards and member.scorer is None and not await self._set_up(member):
+            # Another machine may have what this one lacks.
             await patiently(release_shards, [shard.pk for shard in shards], self.holder, given_back=1)
-            await patiently(fill_missing, member.evaluation, NOT_STARTED, member.obstacle)
             return
         self.take(shards)
 
     async def _set_up(self, member: Member) -> bool:
-        """Build what scores its cases, and begin to start them; False when that can't be done here or anywhere."""
+        """Build what scores its cases, and begin to start them; False when that can't be done here."""
         try:
             scorer = await patiently(self._build, member.evaluation)
+            for connection in scorer.connections():
+                await self._connections.enter_async_context(connection)
         except (LoopError, HarnessRepoError) as failure:
-            member.obstacle = str(make_storable(str(failure)))[:LONGEST_ERROR]
+            member.obstacle = shorten(str(failure))
+            logger.warning("%s can't be worked on here: %s", member.evaluation, failure)
             return False
-        for connection in scorer.connections():
-            await self._connections.enter_async_context(connection)
         member.set_up(scorer, self._news.set)
         member.starter = self._tasks.create_task(self._start_cases(member))
         return True
@@ -209,8 +249,8 @@ class Engine:
             return
         except Exception as failure:
             logger.exception("%s, repeat %d, could not be scored", piece.case, piece.repeat)
-            said = str(make_storable(f"{type(failure).__name__}: {failure}"))
-            outcome = CaseOutcome(error_kind=CASE_ERROR, error=said[:LONGEST_ERROR])
+            error = shorten(f"{type(failure).__name__}: {failure}")
+            outcome = CaseOutcome(error_kind=CASE_ERROR, error=error)
         self._finished.append(Finished(member.pk, piece.case, piece.repeat, piece.attempts + 1, outcome))
         piece.shard.missing.pop((piece.case.pk, piece.repeat), None)
         if not piece.shard.missing:
@@ -227,6 +267,7 @@ class Engine:
 
     async def _store(self) -> None:
         members = sorted(self._members.values(), key=lambda member: member.pk)
+        settled = [member for member in members if member.is_ended and not member.is_at_work()]
         batch = Batch(
             self._finished,
             [(member.ledger, member.ledger.take()) for member in members if member.ledger],
@@ -242,19 +283,25 @@ class Engine:
         self._finished, self._ended = [], []
         standings = await patiently(store_batch, batch)
         self._unstored -= len(batch.finished)
+        for member in settled:
+            member.is_settled = True
         for pk in batch.ended:
             self.held.pop(pk, None)
         self._follow(standings)
         self._changed.set()
         if self._on_stored:
-            await sync_to_async(self._on_stored)()
+            await patiently(self._on_stored)
 
     def _follow(self, standings: dict[int, Standing]) -> None:
         """Stop what nobody wants any more: evaluations that are cancelled, gone, or have used up their budget."""
         for pk, member in self._members.items():
             standing = standings.get(pk)
-            if standing is None or standing.state not in ACTIVE:
+            is_ended = standing is None or standing.state not in ACTIVE
+            member.is_ended = member.is_ended or is_ended or bool(standing and standing.stopped_by)
+            if standing is None or is_ended:
                 member.stop()
+            elif member.is_ended and not standing.stopped_by:
+                self._resumed.add(pk)
             elif standing.stopped_by or (member.ledger and member.ledger.stopped_by):
                 # What is under way ends as it can.
                 member.begin_nothing()
@@ -267,13 +314,37 @@ class Engine:
             if await patiently(self._is_wanted_elsewhere):
                 self._give_way()
             for pk, member in self._members.items():
+                report_taken(f"evaluation:{pk}:cases", len(member.running))
                 report_taken(f"evaluation:{pk}:calls", member.ledger.in_flight if member.ledger else 0)
             at_work = [pk for pk, member in self._members.items() if member.is_at_work()]
             self._follow(await patiently(show_life, at_work, list(self._members)))
+            await self._let_go()
             if monotonic() - renewed > settings.EVALUATION_LEASE_SECONDS / 3:
                 renewed = monotonic()
                 await self._renew()
             self._changed.set()
+
+    async def _let_go(self) -> None:
+        """Leave the shards of what has ended to others: it may be resumed while we are at the rest of the batch."""
+        for pk, member in self._members.items():
+            unwanted = [shard.pk for shard in self.held.values() if shard.evaluation_id == pk]
+            if unwanted and member.is_ended and not member.is_at_work():
+                await patiently(release_shards, unwanted, self.holder, given_back=1)
+                for shard in unwanted:
+                    self.held.pop(shard, None)
+        if self._resumed:
+            self._news.set()
+
+    async def _take_up(self) -> None:
+        """Begin anew with what was resumed meanwhile, once all that was made of it before is stored."""
+        for pk in list(self._resumed):
+            member = self._members[pk]
+            if not member.is_settled:
+                continue
+            self._resumed.discard(pk)
+            await member.close()
+            if (evaluation := await patiently(_read, pk)) is not None:
+                self._members[pk] = member.renewed(evaluation)
 
     async def _renew(self) -> None:
         asked = set(self.held)
@@ -295,30 +366,68 @@ class Engine:
         self._changed.set()
 
 
-def work_evaluation(
-    evaluation: Evaluation, scorer: Scorer, progress: Callable[[int, int], None] | None = None
-) -> None:
-    """Work on an evaluation here until it has ended, beside any workers that do the same."""
-    work_batch([evaluation], lambda _: scorer, progress)
+def _read(pk: int) -> Evaluation | None:
+    return Evaluation.objects.select_related("harness__judge").filter(pk=pk).first()
+
+
+def _first_of(failure: Exception) -> Exception:
+    """The failure that tells most, out of a group of them: the database's, or the one that came first."""
+    failures = _list_failures(failure)
+    return next((one for one in failures if isinstance(one, DatabaseError | InterfaceError)), failures[0])
+
+
+def _list_failures(failure: Exception) -> list[Exception]:
+    if not isinstance(failure, ExceptionGroup):
+        return [failure]
+    return [leaf for one in failure.exceptions for leaf in _list_failures(one)]
 
 
 def work_batch(
     evaluations: Sequence[Evaluation],
     build: BuildScorer,
-    progress: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[], None] | None = None,
+    is_stopping: Callable[[], bool] = never,
 ) -> None:
     """Work on evaluations here until all of them have ended, beside any workers that do the same.
 
-    `progress` is told how many pairs of the first one have a result, and how many there are.
+    `on_progress` is called now and then while results are stored, and at the end. Once `is_stopping`, what is under
+    way is cut off, and what is left is left to others.
     """
-    first = evaluations[0]
+    failed_starts = 0
+    on_stored = _now_and_then(on_progress) if on_progress else None
     while left := [one for one in evaluations if not finish_evaluation(one) and one.state in ACTIVE]:
-        engine = Engine(left, build, on_stored=partial(_report, first, progress) if progress else None)
+        engine = Engine(left, build, on_stored=on_stored, is_stopping=is_stopping)
         engine.work()
-        if not engine.has_worked:
-            # Others hold what is left; their leases end when they die.
-            time.sleep(0.5)
+        if is_stopping():
+            break
+        failed_starts = failed_starts + 1 if engine.obstacles else 0
+        if failed_starts > MOST_FAILED_STARTS:
+            give_up_starts(left, engine)
+        elif engine.obstacles or not engine.has_worked:
+            # Others hold what is left, or may be able to take it; their leases end when they die.
+            give_up_failing()
+            time.sleep(PAUSE)
+            if on_stored:
+                on_stored()
+    if on_progress:
+        on_progress()
 
 
-def _report(evaluation: Evaluation, progress: Callable[[int, int], None]) -> None:
-    progress(evaluation.results.count(), evaluation.total)
+def give_up_starts(evaluations: Collection[Evaluation], engine: Engine) -> None:
+    """End with errors those that an engine could not start, and that nobody else works on."""
+    for one in evaluations:
+        if one.pk in engine.obstacles:
+            give_up_start(one, engine.obstacles[one.pk])
+
+
+def _now_and_then(report: Callable[[], None]) -> Callable[[], None]:
+    """The same, but not more often than a person reads."""
+    last = float("-inf")
+
+    def maybe_report() -> None:
+        nonlocal last
+        if monotonic() - last >= PAUSE:
+            last = monotonic()
+            report()
+
+    return maybe_report

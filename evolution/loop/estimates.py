@@ -15,6 +15,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db.models import Avg, QuerySet
 
+from evolution.loop.budget_use import BYTES_PER_TOKEN, COMPLETION_TOKENS
 from evolution.loop.dry_run import DryPair, run_dry
 from evolution.loop.evaluation import build_scorer
 from evolution.loop.prices import cost_of
@@ -24,10 +25,6 @@ from evolution.ports import NamedModel
 # Pairs that are run on kept answers, and pairs whose prompts are measured where there is no history.
 MOST_SAMPLED = 200
 MOST_MEASURED = 10
-# English has some 4 characters to a token, and Chinese some 1.7 of 3 bytes each.
-BYTES_PER_TOKEN = 4
-# Of an answer, where nobody knows.
-COMPLETION_TOKENS = 200
 
 Basis = Literal["history", "prompt size"]
 

@@ -7,37 +7,39 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Avg, Count, F, Q, QuerySet
-from django.db.models.functions import Now
-from django.utils import timezone
+from django.db.models.functions import MD5, Now
 from django.utils.translation import gettext as _
 
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError, StaleState
 from evolution.loop.budgets import check_budget
+from evolution.loop.clock import database_time
+from evolution.loop.currencies import currency_to_go_on_in
+from evolution.loop.datasets import leave_out_imported
+from evolution.loop.figures import kept_figures
 from evolution.loop.outcomes import BUDGET, RETRYABLE_KINDS
 from evolution.loop.pairs import BATCH, count_results, fill_missing, requeue_failed, requeue_incomplete
-from evolution.loop.repositories import check_has_agent, open_repository, read_version
-from evolution.loop.runners import build_runner, describe_runner, reaches_the_world
+from evolution.loop.plans import Asked, Plan, plan_evaluation
+from evolution.loop.repositories import read_version
+from evolution.loop.reuse import check_same_budget, extend_budget, find_resumable
+from evolution.loop.runners import build_runner
 from evolution.loop.scoring import Scorer
 from evolution.models import DatasetCase, DatasetVersion, Evaluation, EvaluationShard, Harness
 from evolution.ports import NamedModel
 from evolution.states import EvaluationState, ShardState, Split
 from evolution.transitions import move, record
-from harness_repo.git.repository import MAIN
 from harness_repo.runtime.access import NO_ACCESS, ToolAccess
-from harness_repo.runtime.faults import Fault, read_faults, unknown_fault_tools
+from harness_repo.runtime.faults import read_faults, unknown_fault_tools
 
 # Enough to store and claim by; few, so that little is left to others when a worker gives way.
 SHARD_PAIRS = 8
-MOST_CONCURRENCY = 10_000
 # An evaluation that nobody has worked on for so long stands still.
 STANDSTILL = timedelta(seconds=30)
-DEFAULT_SPLITS = (Split.DEV, Split.GUARD)
 ACTIVE = (EvaluationState.QUEUED, EvaluationState.RUNNING)
 ENDED = (EvaluationState.FINISHED, EvaluationState.PARTIAL)
 # What a version is judged by; an evaluation under faults says how it bears them.
@@ -62,75 +64,43 @@ def create_evaluation(
     commit: str,
     version: DatasetVersion,
     *,
-    model: str,
-    judge_model: str,
-    user_model: str = "",
-    splits: Iterable[str] = DEFAULT_SPLITS,
-    repeats: int = 1,
-    faults: Iterable[Fault] = (),
-    concurrency: int | None = None,
-    budget: Mapping[str, Any] | None = None,
     is_fresh: bool = False,
     base: Evaluation | None = None,
     resumes: bool = False,
+    **asked: Unpack[Asked],
 ) -> Evaluation:
     """Create the evaluation with its shards, or return the one that measures or has measured exactly the same.
 
-    One that ended with errors, or was cancelled, is not taken again, or resumed with `resumes`; with `is_fresh` none
-    is taken. `user_model` plays the user of conversation cases, and is needed if there are any. Where another agent
-    than our runtime is measured, it stands for `model`. With `base`, both are worked on side by side.
-    Raises LoopError without a judge, a case, a user or an agent, for faults of tools that are not there, and for a
-    budget that can't be kept.
+    One that ended with errors is not taken again, or with `resumes` gone on with under the budget that is asked for
+    now; with `is_fresh` none is taken. Where another agent than our runtime is measured, it stands for `model`. With
+    `base`, both are worked on side by side. Raises LoopError without a judge, a case, a user or an agent, for faults
+    of tools that are not there, for a budget that can't be kept, and for one that what is under way does not keep.
     """
-    faults = tuple(faults)
-    if harness.judge is None:
-        raise LoopError(_("%(harness)s has no judge; give it one first") % {"harness": harness})
-    wanted: dict[str, Any] = {
-        "commit": open_repository(harness).resolve(commit),
-        "dataset_version": version,
-        "splits": sorted(set(splits)),
-        "model": model,
-        "judge_commit": open_repository(harness.judge).resolve(MAIN),
-        "judge_model": judge_model,
-        "user_model": _choose_user(version, splits, user_model),
-        "repeats": repeats,
-        "faults": [fault.to_dict() for fault in faults],
-    }
     with transaction.atomic():
         # Two clicks at once would both find nothing.
         runner = Harness.objects.select_for_update(no_key=True).get(pk=harness.pk).runner
-        wanted |= {
-            "runner": runner,
-            "model": describe_runner(runner)[:200] or model,
-            "live_tools": reaches_the_world(runner),
-        }
-        _check_agent(harness, wanted["commit"], runner, faults)
-        known = None if is_fresh else _find_known(actor, harness, wanted, resumes=resumes)
+        plan = plan_evaluation(harness, runner, commit, version, **asked)
+        known = None if is_fresh else _find_known(actor, harness, plan, resumes=resumes)
         if known is not None:
             return _compare_with(known, base)
-        evaluation = Evaluation.objects.create(
-            harness=harness,
-            created_by=actor.name,
-            concurrency=_check_concurrency(concurrency),
-            budget=check_budget(budget, [*([] if runner else [model]), judge_model, wanted["user_model"]]),
-            is_fresh=is_fresh,
-            base=base,
-            **wanted,
-        )
+        fields = {**plan.measured, **plan.means, "is_fresh": is_fresh, "base": base}
+        fields["currency"] = settings.MODEL_CURRENCY
+        evaluation = Evaluation.objects.create(harness=harness, created_by=actor.name, **fields)
         evaluation.total = create_shards(evaluation)
         evaluation.save(update_fields=["total"])
         record(actor, "evaluation.created", evaluation, commit=evaluation.commit, pairs=evaluation.total)
     return evaluation
 
 
-def _find_known(
-    actor: Actor, harness: Harness, wanted: Mapping[str, Any], *, resumes: bool
-) -> Evaluation | None:
+def _find_known(actor: Actor, harness: Harness, plan: Plan, *, resumes: bool) -> Evaluation | None:
     """The evaluation that measures the same: finished or under way, else one that is resumed for it."""
-    same = Evaluation.objects.filter(harness=harness, answers_from=None, origin={}, **wanted)
+    same = Evaluation.objects.filter(harness=harness, answers_from=None, origin={}, **plan.measured)
+    budget = plan.means["budget"]
     known = same.filter(state__in=(EvaluationState.FINISHED, *ACTIVE)).first()
-    if known is None and resumes and (known := same.first()) is not None:
-        resume_evaluation(actor, known)
+    if known is not None and known.state in ACTIVE:
+        check_same_budget(known, budget)
+    if known is None and resumes and (known := find_resumable(same)) is not None:
+        resume_evaluation(actor, known, extend_budget(known, budget))
     return known
 
 
@@ -140,13 +110,6 @@ def _compare_with(evaluation: Evaluation, base: Evaluation | None) -> Evaluation
         evaluation.base = base
         evaluation.save(update_fields=["base"])
     return evaluation
-
-
-def _check_concurrency(concurrency: int | None) -> int | None:
-    if concurrency is not None and not 1 <= concurrency <= MOST_CONCURRENCY:
-        text = _("cases at once must be a number from 1 to %(most)d, and are %(given)d")
-        raise LoopError(text % {"most": MOST_CONCURRENCY, "given": concurrency})
-    return concurrency
 
 
 def list_batch(evaluation: Evaluation) -> list[Evaluation]:
@@ -159,18 +122,6 @@ def list_batch(evaluation: Evaluation) -> list[Evaluation]:
     return sorted(found, key=lambda one: one.pk != evaluation.pk)
 
 
-def _check_agent(harness: Harness, commit: str, runner: Mapping[str, Any], faults: Iterable[Fault]) -> None:
-    """Raise LoopError when nothing could be measured, or not what was asked for."""
-    check_has_agent(harness, commit, runner)
-    if runner:
-        # Its tools are its own.
-        return
-    unknown = unknown_fault_tools(faults, read_version(harness, commit).tools)
-    if unknown:
-        values = {"harness": harness, "tools": ", ".join(unknown)}
-        raise LoopError(_("%(harness)s has no such tool that a fault could strike: %(tools)s") % values)
-
-
 def faults_that_never_strike(evaluation: Evaluation) -> list[str]:
     """Tools that faults of the cases name and that the harness has not: for a warning, as later versions may."""
     if evaluation.runner:
@@ -178,21 +129,6 @@ def faults_that_never_strike(evaluation: Evaluation) -> list[str]:
     cases = evaluation.dataset_version.cases.filter(split__in=evaluation.splits).exclude(faults=[])
     faults = [fault for listed in cases.values_list("faults", flat=True) for fault in read_faults(listed)]
     return unknown_fault_tools(faults, read_version(evaluation.harness, evaluation.commit).tools)
-
-
-def has_conversations(version: DatasetVersion, splits: Iterable[str] = DEFAULT_SPLITS) -> bool:
-    """Whether a case of these splits is a conversation, which needs a model that plays the user."""
-    return version.cases.filter(split__in=list(splits), request__has_key="user").exists()
-
-
-def _choose_user(version: DatasetVersion, splits: Iterable[str], user_model: str) -> str:
-    if not has_conversations(version, splits):
-        return ""
-    if not user_model:
-        raise LoopError(
-            _("%(version)s has conversations, and no model plays the user") % {"version": version}
-        )
-    return user_model
 
 
 def describe_faults(faults: Iterable[Mapping[str, Any]]) -> str:
@@ -213,11 +149,19 @@ def create_shards(evaluation: Evaluation) -> int:
         raise LoopError(_("there is nothing to evaluate: no case in these splits, or no repeat"))
     shards = (
         EvaluationShard(evaluation=evaluation, number=number, pairs=pairs)
-        for number, pairs in enumerate(_deal(cases.order_by("key"), evaluation.repeats), 1)
+        for number, pairs in enumerate(_deal(_shuffle(cases), evaluation.repeats), 1)
     )
     while batch := list(itertools.islice(shards, BATCH)):
         EvaluationShard.objects.bulk_create(batch)
     return count * evaluation.repeats
+
+
+def _shuffle(cases: QuerySet[DatasetCase]) -> QuerySet[DatasetCase]:
+    """In an order that has nothing to do with what the cases are about, so that the first ones stand for all.
+
+    It is the same for all evaluations of a version: those that are worked on side by side meet at the same cases.
+    """
+    return cases.order_by(MD5("key"), "key")
 
 
 def _deal(cases: QuerySet[DatasetCase], repeats: int) -> Iterator[list[list[int]]]:
@@ -260,7 +204,11 @@ def finish_evaluation(evaluation: Evaluation) -> bool:
     Errors that were outages are tried again first, EVALUATION_RETRY_ROUNDS times. What is missing when a budget is
     used up becomes errors. Any number of workers may call it at once: one of them ends it.
     """
-    evaluation.refresh_from_db(fields=["state", "stopped_by"])
+    try:
+        evaluation.refresh_from_db(fields=["state", "stopped_by"])
+    except Evaluation.DoesNotExist:
+        # Nothing is left to be done for what is deleted.
+        return True
     if evaluation.state not in ACTIVE:
         return evaluation.state in ENDED
     if evaluation.stopped_by:
@@ -274,7 +222,7 @@ def finish_evaluation(evaluation: Evaluation) -> bool:
     has_errors = evaluation.results.exclude(error_kind="").exists()
     state = EvaluationState.PARTIAL if has_errors else EvaluationState.FINISHED
     try:
-        move(evaluation, state, SYSTEM, finished_at=timezone.now())
+        move(evaluation, state, SYSTEM, finished_at=database_time())
     except StaleState:
         evaluation.refresh_from_db()
     return evaluation.state in ENDED
@@ -326,20 +274,20 @@ def cancel_evaluation(actor: Actor, evaluation: Evaluation) -> None:
     Raises LoopError for results that were made elsewhere.
     """
     _check_is_ours(evaluation)
-    move(evaluation, EvaluationState.CANCELLED, actor, finished_at=timezone.now())
+    move(evaluation, EvaluationState.CANCELLED, actor, finished_at=database_time())
 
 
 def resume_evaluation(actor: Actor, evaluation: Evaluation, budget: Mapping[str, Any] | None = None) -> int:
     """Queue what has no score: results that are errors are thrown away, scores stay. Returns the pairs to be made.
 
-    With `budget` it may use so much from its beginning on. Raises LoopError for results that were made elsewhere.
+    With `budget` it may use so much from its beginning on, in place of the budget that it has. Raises LoopError for
+    results that were made elsewhere, for a budget that can't be kept, and when prices are in another currency now.
     """
     _check_is_ours(evaluation)
-    fields: dict[str, Any] = {"finished_at": None, "heartbeat_at": timezone.now()}
-    fields |= {"stopped_by": "", "retry_rounds": 0}
+    fields: dict[str, Any] = {"finished_at": None, "heartbeat_at": None, "queued_at": database_time()}
+    fields |= {"stopped_by": "", "retry_rounds": 0, "currency": currency_to_go_on_in(evaluation)}
     if budget is not None:
-        models = [evaluation.judge_model, evaluation.user_model]
-        fields["budget"] = check_budget(budget, models if evaluation.runner else [evaluation.model, *models])
+        fields["budget"] = check_budget(budget, _list_asked(evaluation))
     with transaction.atomic():
         move(evaluation, EvaluationState.QUEUED, actor, **fields)
         requeue_failed(evaluation)
@@ -347,15 +295,32 @@ def resume_evaluation(actor: Actor, evaluation: Evaluation, budget: Mapping[str,
     return evaluation.total - count_results(evaluation)
 
 
+def _list_asked(evaluation: Evaluation) -> list[str]:
+    """The models that are asked for it; "" where one is not needed."""
+    if evaluation.answers_from_id is not None:
+        return [evaluation.judge_model]
+    policy = [] if evaluation.runner else [evaluation.model]
+    return [*policy, evaluation.judge_model, evaluation.user_model]
+
+
 def is_standing_still(evaluation: Evaluation, now: datetime) -> bool:
     """Whether nobody works on an evaluation that has not ended; the sweep sees to that when it can."""
     if evaluation.state not in ACTIVE:
         return False
-    return (evaluation.heartbeat_at or evaluation.created_at) < now - STANDSTILL
+    return last_sign_of_life(evaluation) < now - STANDSTILL
+
+
+def last_sign_of_life(evaluation: Evaluation) -> datetime:
+    """When a worker was last at an evaluation, or when it was queued if none has been since."""
+    return evaluation.heartbeat_at or evaluation.queued_at or evaluation.created_at
 
 
 def average_scores(evaluation: Evaluation) -> Averages:
     """The averages that boards and commands show; guard cases decide by themselves and are left out of them."""
+    if (kept := kept_figures(evaluation)) is not None:
+        means = (kept.accuracy, kept.effectiveness)
+        accuracy, effectiveness = (None if mean is None else 100 * mean for mean in means)
+        return Averages(accuracy, effectiveness, kept.cases, kept.results, kept.errors)
     scored = ~Q(case__split=Split.GUARD) & Q(error_kind="")
     row = evaluation.results.aggregate(
         accuracy=Avg("accuracy", filter=scored),
@@ -370,10 +335,12 @@ def average_scores(evaluation: Evaluation) -> Averages:
 
 
 def newest_version(harness: Harness, name: str = "") -> DatasetVersion:
-    """Return the newest version of the harness's dataset: the named one, or its first. Raises LoopError."""
+    """Return the newest version of the harness's dataset: the named one, or its first. Raises LoopError.
+
+    Case sets that came with results made elsewhere are taken by name only.
+    """
     versions = DatasetVersion.objects.filter(dataset__harness=harness).select_related("dataset")
-    if name:
-        versions = versions.filter(dataset__name=name)
+    versions = versions.filter(dataset__name=name) if name else leave_out_imported(versions)
     version = versions.order_by("dataset_id", "-number").first()
     if version is None:
         said = _("%(harness)s has no dataset %(name)s; import one first")

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -21,7 +21,7 @@ from evolution.actors import Actor
 from evolution.demonstration import CaseData
 from evolution.errors import BrokenInput
 from evolution.loop.cases import detect_language
-from evolution.loop.datasets import digest_cases, import_dataset
+from evolution.loop.datasets import MATCHED, digest_cases, import_dataset, leave_out_imported
 from evolution.loop.outcomes import LONGEST_ERROR, NOT_STARTED
 from evolution.models import CaseResult, DatasetVersion, Evaluation, Harness
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
@@ -67,12 +67,11 @@ def store_results(
 ) -> ImportedResults:
     """Keep a run as an evaluation that has ended: of a commit, or of an unknown version where that is empty.
 
-    The same file read in the same way is the evaluation that it was before. Raises BrokenInput without any result, and
-    for a number of repeats that can't be meant.
+    The same file read in the same way is the evaluation that it was before. The cases of a dataset that the harness is
+    measured by stay as they are. Raises BrokenInput without any result, where most can't be read, for cases that such a
+    dataset has not, and for a number of repeats that can't be meant.
     """
-    if not run.results:
-        said = "".join(f"\n{problem}" for problem in run.problems[:MOST_PROBLEMS])
-        raise BrokenInput(_("%(name)s has no results") % {"name": origin.file} + said)
+    _check_results(run, origin)
     if len(run.cases) * _count_repeats(run) > MOST_PAIRS:
         what = {"name": origin.file, "repeats": _count_repeats(run), "cases": len(run.cases)}
         raise BrokenInput(_("%(name)s: %(repeats)d repeats of %(cases)d cases are too many") % what)
@@ -84,10 +83,22 @@ def store_results(
             return ImportedResults(known, is_new=False, problems=run.problems)
         results, repeated = _unique(run.results)
         problems = [*run.problems, *repeated]
-        evaluation = _build_evaluation(harness, commit, _store_cases(actor, harness, run), run)
-        evaluation.origin = _describe(run, origin, problems)
+        matched = _match_cases(harness, run)
+        evaluation = _build_evaluation(harness, commit, matched or _store_cases(actor, harness, run), run)
+        evaluation.origin = _describe(run, origin, problems) | ({MATCHED: True} if matched else {})
         _save(actor, evaluation, results)
     return ImportedResults(evaluation, is_new=True, problems=problems)
+
+
+def _check_results(run: MeasuredRun, origin: Origin) -> None:
+    """Raise BrokenInput for a file of which nothing or little can be read: that is another format, or damage."""
+    said = "".join(f"\n{problem}" for problem in run.problems[:MOST_PROBLEMS])
+    if not run.results:
+        raise BrokenInput(_("%(name)s has no results") % {"name": origin.file} + said)
+    if len(run.problems) > len(run.results):
+        what = {"name": origin.file, "problems": len(run.problems), "results": len(run.results)}
+        text = _("most of %(name)s can't be read: %(problems)d problems, %(results)d results")
+        raise BrokenInput(text % what + said)
 
 
 def _count_repeats(run: MeasuredRun) -> int:
@@ -115,18 +126,45 @@ def _store_cases(actor: Actor, harness: Harness, run: MeasuredRun) -> DatasetVer
     return _find_whole(harness, run, cases) or import_dataset(actor, harness, run.dataset, [*cases.values()])
 
 
+def _match_cases(harness: Harness, run: MeasuredRun) -> DatasetVersion | None:
+    """The newest version that the harness is measured by, by the keys of its cases; None where that has no such name.
+
+    What a file has of these cases is seldom whole, so it never becomes a version of them. Raises BrokenInput when the
+    file has other keys.
+    """
+    versions = DatasetVersion.objects.filter(dataset__harness=harness, dataset__name=run.dataset)
+    own = list(leave_out_imported(versions).order_by("-number"))
+    if not own:
+        return None
+    keys = {fit_key(result.key) for result in run.results}
+    for version in own:
+        if version.cases.filter(key__in=keys).count() == len(keys):
+            return version
+    unknown = sorted(keys - set(own[0].cases.filter(key__in=keys).values_list("key", flat=True)))
+    text = _(
+        "%(harness)s is measured by %(dataset)s, which has no case %(key)s: give these results another dataset"
+    )
+    raise BrokenInput(text % {"harness": harness, "dataset": own[0], "key": unknown[0]})
+
+
 def _find_whole(harness: Harness, run: MeasuredRun, cases: dict[str, CaseData]) -> DatasetVersion | None:
     """A known version of a set that this run did not get through: of what failed, files often have no request."""
     keys = {fit_key(key) for key in run.declared} | set(cases)
     told = {key: case for key, case in cases.items() if _has_request(case)}
     if len(told) == len(keys) or not told:
         return None
-    versions = DatasetVersion.objects.filter(dataset__harness=harness, dataset__name=run.dataset)
-    for version in versions:
-        rows = {row.key: row for row in version.cases.all()}
-        if set(rows) == keys and _are_same(told, rows):
+    for version in _list_with_keys(harness, run.dataset, keys):
+        rows = {row.key: row for row in version.cases.filter(key__in=told)}
+        if _are_same(told, rows):
             return version
     return None
+
+
+def _list_with_keys(harness: Harness, dataset: str, keys: set[str]) -> QuerySet[DatasetVersion]:
+    """The versions with exactly these case keys; their cases stay in the database."""
+    versions = DatasetVersion.objects.filter(dataset__harness=harness, dataset__name=dataset)
+    counted = versions.annotate(n=Count("cases"), known=Count("cases", filter=Q(cases__key__in=keys)))
+    return counted.filter(n=len(keys), known=len(keys))
 
 
 def _has_request(case: CaseData) -> bool:
@@ -181,6 +219,7 @@ def _build_evaluation(harness: Harness, commit: str, version: DatasetVersion, ru
         judge_model=_name(run.judge),
         user_model=_name(run.user_model),
         repeats=repeats,
+        currency=CURRENCY,
         total=version.cases.count() * repeats,
         started_at=now,
         finished_at=now,
@@ -239,15 +278,8 @@ def _build_row(evaluation: Evaluation, cases: dict[str, int], result: MeasuredRe
         **{**fields, "error": fields["error"][:LONGEST_ERROR]},
         run_status=trajectory.get("status", ""),
         calls=len(trajectory.get("calls", ())),
-        cost=_read_cost(cost),
+        cost=None if cost is None else Decimal(f"{cost:.8f}"),
     )
-
-
-def _read_cost(cost: float | None) -> Decimal | None:
-    """In the currency of MODEL_PRICES; another one than the sources' can't be reckoned in."""
-    if cost is None or getattr(settings, "MODEL_CURRENCY", CURRENCY) != CURRENCY:
-        return None
-    return Decimal(f"{cost:.8f}")
 
 
 def _name(text: str) -> str:

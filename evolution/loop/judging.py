@@ -95,8 +95,11 @@ def _names_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_scores(reply: str, judge: HarnessState) -> dict[str, Any]:
-    """The scores, reasons and findings of a judge's reply; ValueError when it breaks its schema."""
-    scores: Any = read_json(reply)
+    """The scores, reasons and findings of a judge's reply; ValueError when it breaks its schema.
+
+    One that gives a key twice contradicts itself, and is refused.
+    """
+    scores: Any = read_json(reply, has_unique_keys=True)
     for schema in filter(None, (judge.reply_schema, SCORES_SCHEMA)):
         try:
             wrong = find_violation(schema, scores)

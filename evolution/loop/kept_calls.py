@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 from uuid import UUID
@@ -15,15 +16,16 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 
 from evolution.limits.tries import watch_tries
-from evolution.loop.budgets import Meter, Used
 from evolution.loop.call_keys import finish_key, start_key, write_reply, write_request
-from evolution.loop.call_store import KeptReply, NewCall, delete_calls, insert_calls, look_up, touch_calls
+from evolution.loop.call_store import KeptReply, NewCall, forget_calls, insert_calls, look_up, touch_calls
 from evolution.loop.coalescing import Coalesced
+from evolution.loop.metering import Meter, Permit
 from evolution.loop.prices import cost_of
-from evolution.loop.usage import RoleUse, add_usage
+from evolution.loop.usage import RoleUse, add_usage, count_tokens
 from evolution.models import Evaluation
 from evolution.ports import NamedModel
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest
+from harness_repo.runtime.waiting import uncounted
 
 
 @dataclass
@@ -35,12 +37,6 @@ class Spent:
     # kept answers whose last use is to be written down, and those that nobody is to be given again
     touched: set[UUID] = field(default_factory=set)
     forgotten: set[UUID] = field(default_factory=set)
-    used: Used = field(default_factory=Used)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to store."""
-        return not (self.calls or self.usage or self.touched or self.forgotten)
 
 
 class _Desk:
@@ -93,7 +89,7 @@ class Ledger:
         for key in self._handed:
             _desk().unsaved.pop(key, None)
         spent, self._spent = self._spent, Spent()
-        spent.used = self._meter.hand_over()
+        self._meter.hand_over()
         self._handed = set(spent.calls)
         return spent
 
@@ -124,7 +120,9 @@ class Ledger:
         desk = _desk()
         while (under_way := desk.under_way.get(key)) is not None:
             # One that was cancelled, or had no budget, leaves it to us.
-            if (shared := await asyncio.shield(under_way)) is not None:
+            with uncounted():
+                shared = await asyncio.shield(under_way)
+            if shared is not None:
                 return self._count_kept(asked, key, shared)
         return await self._lead(desk, asked, request, key)
 
@@ -132,7 +130,8 @@ class Ledger:
         """Find or make the answer for all that ask the same meanwhile."""
         future = desk.under_way[key] = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._find(desk, asked, key)
+            with uncounted():
+                reply = await self._find(desk, asked, key)
             if reply is None:
                 reply = await self._make(asked, request, key)
             future.set_result(reply)
@@ -167,51 +166,58 @@ class Ledger:
     async def _make(self, asked: "_KeptModel", request: ChatRequest, key: UUID | None = None) -> ChatReply:
         """Ask the model itself, if the budget allows it, and note the answer."""
         reply = await self._ask(asked, request)
-        if key is None:
-            self._count_made(asked, reply)
-            return reply
-        reply, text = write_reply(reply)
-        reply = replace(reply, cache_key=key.hex)
-        self._spent.calls[key] = NewCall(key, asked.role, request.model[:200], text)
-        _desk().unsaved[key] = reply
-        self._count_made(asked, reply)
+        if key is not None:
+            reply, text = write_reply(reply)
+            reply = replace(reply, cache_key=key.hex)
+            self._spent.calls[key] = NewCall(key, asked.role, request.model[:200], text)
+            _desk().unsaved[key] = reply
+        self._tell()
         return reply
 
     async def _ask(self, asked: "_KeptModel", request: ChatRequest) -> ChatReply:
+        permit = self._meter.permit(asked.role, asked.name, request)
+        pay = partial(self._admit, permit) if self._meter.is_limited else None
+
         async def pay_again(_failure: ChatError) -> None:
             self._use(asked).failed += 1
-            await self._admit()
+            permit.use()
+            if pay is not None and not asked.announces_requests:
+                await pay()
 
-        await self._admit()
+        if pay is not None and not asked.announces_requests:
+            await pay()
         self.in_flight += 1
         try:
-            with watch_tries(pay_again):
-                return await asked.model.complete(request)
+            with watch_tries(pay_again, pay):
+                reply = await asked.model.complete(request)
+        except asyncio.CancelledError:
+            # Nobody wanted it any more: that is no failure.
+            permit.lose()
+            raise
         except BaseException as failure:
-            # One that was cancelled has been made all the same.
-            if not (isinstance(failure, ChatError) and failure.kind == "budget"):
+            is_unpaid = pay is not None and not permit.is_held
+            if not (is_unpaid or (isinstance(failure, ChatError) and failure.kind == "budget")):
                 self._use(asked).failed += 1
+            permit.use()
             self._tell()
             raise
         finally:
             self.in_flight -= 1
+        self._count_made(asked, reply, permit)
+        return reply
 
-    async def _admit(self) -> None:
+    async def _admit(self, permit: Permit) -> None:
         try:
-            await self._meter.admit(lambda: self.in_flight)
+            await permit.take()
         except ChatError:
             self._tell()
             raise
 
-    def _count_made(self, asked: "_KeptModel", reply: ChatReply) -> None:
+    def _count_made(self, asked: "_KeptModel", reply: ChatReply, permit: Permit) -> None:
         usage = reply.usage
         cost = cost_of(asked.name, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
-        use = self._use(asked)
-        use.count(usage, cost)
-        if self._meter.is_limited:
-            tokens = max(usage.prompt_tokens, 0) + max(usage.completion_tokens, 0)
-            self._meter.add(Used(1, tokens, cost or Used().money, int(cost is None)))
-        self._tell()
+        self._use(asked).count(usage, cost)
+        permit.use(count_tokens(usage.prompt_tokens) + count_tokens(usage.completion_tokens), cost)
 
     def _use(self, asked: "_KeptModel") -> RoleUse:
         use = self._spent.usage.get(asked.role)
@@ -230,12 +236,19 @@ class _KeptModel:
     def __init__(self, ledger: Ledger, role: str, named: NamedModel, salt: str) -> None:
         self.model, self.name = named
         self.role = role
+        self.announces_requests = getattr(self.model, "announces_requests", False)
         self._ledger = ledger
         # A model that is a program answers otherwise after a change of it.
-        self._start = start_key(role, getattr(self.model, "identity", ""), salt)
+        origin = role, getattr(self.model, "identity", ""), salt
+        self._start = start_key(*origin)
+        # The seed that a call is sent follows from its repeat; one that is sent none is another call.
+        self._start_seedless = (
+            self._start if getattr(self.model, "seeds", True) else start_key(*origin, "no seed")
+        )
 
     def key_of(self, request: ChatRequest) -> UUID:
-        return finish_key(self._start, request.model, write_request(request))
+        start = self._start if "seed" in request.parameters else self._start_seedless
+        return finish_key(start, request.model, write_request(request))
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         return await self._ledger.answer(self, request)
@@ -263,7 +276,7 @@ def store_spent(spent: Sequence[tuple[Ledger, Spent]]) -> None:
     Rows that other workers write too are written in one order by all, so that nobody waits for each other: forgotten
     calls, kept calls, marks of use, usage; each by its key.
     """
-    delete_calls({key for _, one in spent for key in one.forgotten})
+    forget_calls({key for _, one in spent for key in one.forgotten})
     insert_calls([call for _, one in spent for call in one.calls.values()])
     touch_calls({key for _, one in spent for key in one.touched})
     for ledger, one in sorted(spent, key=lambda pair: pair[0].pk):

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,6 +36,9 @@ class Member:
     """An evaluation of a batch in this worker."""
 
     evaluation: Evaluation
+    # the limit of cases under way that holds for the whole batch, and how many evaluations share it here
+    limit_name: str
+    sharers: int = 1
     scorer: Scorer | None = None
     # why no scorer can be built, empty when one can
     obstacle: str = ""
@@ -43,12 +46,17 @@ class Member:
     none_left_until: float = 0.0
     # nothing more is begun
     is_over: bool = False
+    # somebody cancelled it, or its budget is used up: as the database has it, until it is resumed
+    is_ended: bool = False
+    # all that was made of it before that is stored
+    is_settled: bool = False
     waiting: deque[Piece] = field(default_factory=deque)
     running: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.pk: int = self.evaluation.pk
         self._places: Places | None = None
+        self._limit = self.evaluation.concurrency or settings.EVALUATION_CONCURRENCY
         self._has_waiting = asyncio.Event()
         self.starter: asyncio.Task[None] | None = None
 
@@ -60,8 +68,8 @@ class Member:
     def set_up(self, scorer: Scorer, on_news: Callable[[], None]) -> None:
         """Give it what scores its cases; `on_news` is called when there is something to store."""
         self.scorer = scorer
-        limit = self.evaluation.concurrency or scorer.cases_at_once or settings.EVALUATION_CONCURRENCY
-        self._places = open_limit(f"evaluation:{self.pk}", limit)
+        self._limit = self.evaluation.concurrency or scorer.cases_at_once or self._limit
+        self._places = open_limit(self.limit_name, self._limit)
         if self.ledger is not None:
             self.ledger.on_news = on_news
 
@@ -69,10 +77,15 @@ class Member:
         """Whether it has anything under way or in line."""
         return bool(self.waiting or self.running)
 
+    def may_take(self) -> bool:
+        """Whether shards of it may be begun here, as far as is known."""
+        return not self.is_over and not self.obstacle
+
     def room(self) -> int:
         """How many more shards it should take: enough that no place is without a case for long; some at once."""
-        enough = max(PREFETCH, len(self.running) // 4)
-        if self.is_over or self.obstacle or len(self.waiting) > enough // 2:
+        # At first, half of all that may be under way: another worker takes the other half.
+        enough = max(PREFETCH, self._limit // 2 // self.sharers - len(self.running))
+        if not self.may_take() or len(self.waiting) > enough // 2:
             return 0
         return -(-(enough - len(self.waiting)) // SHARD_PAIRS)
 
@@ -93,6 +106,10 @@ class Member:
         place = contextlib.AsyncExitStack()
         await place.enter_async_context(hold_place(self._places))
         return (self.waiting.popleft() if self.waiting else None), place
+
+    def renewed(self, evaluation: Evaluation) -> "Member":
+        """The same evaluation as it is now, with nothing begun."""
+        return Member(evaluation, self.limit_name, self.sharers)
 
     def drop_waiting(self) -> None:
         """Leave to others what has not been begun."""
@@ -121,3 +138,11 @@ class Member:
     def lose(self, shard: HeldShard) -> None:
         """Forget a shard that has another holder by now; what is under way for it is not wanted."""
         self.waiting = deque(piece for piece in self.waiting if piece.shard is not shard)
+
+
+def make_members(evaluations: Collection[Evaluation]) -> dict[int, Member]:
+    """The evaluations of a batch by their pk. What may be under way at once may be in all of them together."""
+    # One that has ended is not here, but names the limit for those that are compared with it.
+    first = min((min(one.pk, one.base_id or one.pk) for one in evaluations), default=0)
+    in_order = sorted(evaluations, key=lambda one: one.pk)
+    return {one.pk: Member(one, f"evaluation:{first}", len(in_order)) for one in in_order}

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from evolution.loop.prices import cost_of
+from evolution.loop.usage import count_tokens
 from harness_repo.runtime.storable import make_storable
 from harness_repo.runtime.trajectory import CallRecord, Trajectory, sum_usage
 
@@ -29,11 +30,12 @@ WORKER_LOST = "worker_lost"
 NOT_STARTED = "not_started"
 NOT_STORED = "not_stored"
 # Outages, which a later try may find over.
-RETRYABLE_KINDS = frozenset({POLICY_ERROR, TIMEOUT, RUNNER_ERROR, USER_ERROR, JUDGE_ERROR, JUDGE_TIMEOUT})
+RETRYABLE_KINDS = frozenset(
+    {POLICY_ERROR, TIMEOUT, RUNNER_ERROR, USER_ERROR, JUDGE_ERROR, JUDGE_TIMEOUT, NOT_STARTED}
+)
 
 LONGEST_ERROR = 2000
-# The most that the columns of tokens, of times and of costs hold.
-MOST_TOKENS = 2**31 - 1
+# The most that the column of costs holds.
 MOST_COST = Decimal(999_999)
 
 
@@ -80,10 +82,11 @@ def run_fields(answered: Trajectory, model: str, user_model: str = "") -> dict[s
     return {
         "reply": make_storable(shown_reply(answered)),
         "trajectory": answered.to_dict(),
-        "run_status": answered.status,
-        "prompt_tokens": _count(usage.prompt_tokens),
-        "completion_tokens": _count(usage.completion_tokens),
-        "cached_tokens": _count(usage.cached_tokens),
+        # What a budget cut off is no failure of the model's.
+        "run_status": BUDGET if kind == BUDGET else answered.status,
+        "prompt_tokens": count_tokens(usage.prompt_tokens),
+        "completion_tokens": count_tokens(usage.completion_tokens),
+        "cached_tokens": count_tokens(usage.cached_tokens),
         "latency_ms": answered.latency_ms if math.isfinite(answered.latency_ms) else 0.0,
         "call_ms": _times(answered.calls),
         **_sum_calls(_price_run(answered, model, user_model), answered.calls, answered.user_calls),
@@ -99,9 +102,9 @@ def judgement_fields(judged: Trajectory, model: str, before: CaseOutcome) -> dic
     cost = None if before.cost is None or added["cost"] is None else before.cost + added["cost"]
     return {
         "judge_trajectory": judged.to_dict(),
-        "judge_prompt_tokens": _count(usage.prompt_tokens),
-        "judge_completion_tokens": _count(usage.completion_tokens),
-        "judge_cached_tokens": _count(usage.cached_tokens),
+        "judge_prompt_tokens": count_tokens(usage.prompt_tokens),
+        "judge_completion_tokens": count_tokens(usage.completion_tokens),
+        "judge_cached_tokens": count_tokens(usage.cached_tokens),
         "judge_call_ms": _times(judged.calls),
         "calls": before.calls + added["calls"],
         "calls_cached": before.calls_cached + added["calls_cached"],
@@ -181,8 +184,3 @@ def _sum_calls(costs: Sequence[Decimal | None], *calls: Sequence[CallRecord]) ->
 
 def _times(calls: Iterable[CallRecord]) -> list[float]:
     return [float(call.ms) if math.isfinite(call.ms) else 0.0 for call in calls]
-
-
-def _count(tokens: int) -> int:
-    """Tokens as a model counted them, as far as they can be stored: what it says is not always sound."""
-    return min(max(tokens, 0), MOST_TOKENS)

@@ -39,7 +39,7 @@ _QUEUE_MISSING = f"""
 # A shard remembers how often each of the pairs that failed was tried.
 _QUEUE_FAILED = """
     WITH failed AS MATERIALIZED (
-        SELECT case_id, repeat, attempts FROM evolution_caseresult
+        SELECT id, case_id, repeat, attempts FROM evolution_caseresult
         WHERE evaluation_id = %(evaluation)s AND error_kind <> ''
           AND (cardinality(%(kinds)s::text[]) = 0 OR error_kind = ANY(%(kinds)s::text[]))
     ), listed AS MATERIALIZED (
@@ -54,10 +54,13 @@ _QUEUE_FAILED = """
         ) AS pairs
         FROM listed LEFT JOIN failed USING (case_id, repeat)
         GROUP BY shard_id HAVING count(attempts) > 0
+    ), queued AS (
+        UPDATE evolution_evaluationshard shard
+        SET state = 'queued', holder = '', lease_until = NULL, attempts = 0, pairs = rewritten.pairs
+        FROM rewritten WHERE shard.id = rewritten.shard_id AND shard.state <> 'running'
+        RETURNING shard.id AS shard_id
     )
-    UPDATE evolution_evaluationshard shard
-    SET state = 'queued', holder = '', lease_until = NULL, attempts = 0, pairs = rewritten.pairs
-    FROM rewritten WHERE shard.id = rewritten.shard_id AND shard.state <> 'running'
+    SELECT failed.id FROM failed JOIN listed USING (case_id, repeat) JOIN queued USING (shard_id)
 """
 
 
@@ -74,7 +77,10 @@ def requeue_failed(evaluation: Evaluation, kinds: Iterable[str] = ()) -> int:
         return 0
     with connection.cursor() as cursor:
         cursor.execute(_QUEUE_FAILED, {"evaluation": evaluation.pk, "kinds": wanted})
-        return int(failed.delete()[0]) if cursor.rowcount else 0
+        thrown_away = [pk for (pk,) in cursor.fetchall()]
+    for start in range(0, len(thrown_away), BATCH):
+        evaluation.results.filter(pk__in=thrown_away[start : start + BATCH]).delete()
+    return len(thrown_away)
 
 
 def requeue_incomplete(evaluation: Evaluation) -> int:

@@ -8,7 +8,8 @@ from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
+from psycopg.errors import ReadOnlySqlTransaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +33,9 @@ async def patiently(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     while True:
         try:
             return await sync_to_async(work)(*args, **kwargs)
-        except AWAY as failure:
+        except (*AWAY, InternalError) as failure:
+            if not _is_away(failure):
+                raise
             if time.monotonic() > deadline or not await sync_to_async(_let_go)():
                 raise
             logger.warning("the database is away (%s); trying again in %.1f s", _describe(failure), pause)
@@ -44,8 +47,14 @@ def _let_go() -> bool:
     """Close a connection that is of no use any more, so that the next query opens another; False in a transaction."""
     if connection.in_atomic_block:
         return False
-    close_old_connections()
+    # Not only when it is broken: one to a server that writes no more works as well as ever.
+    connection.close()
     return True
+
+
+def _is_away(failure: Exception) -> bool:
+    """Whether a failure passes: also where another server has taken over, and this one only reads."""
+    return isinstance(failure, AWAY) or isinstance(failure.__cause__, ReadOnlySqlTransaction)
 
 
 def _describe(failure: Exception) -> str:

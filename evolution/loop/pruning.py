@@ -33,7 +33,7 @@ def count_calls(calls: QuerySet[ModelCall]) -> Pruned:
     return Pruned(row["calls"], row["size"] or 0)
 
 
-def delete_calls(calls: QuerySet[ModelCall]) -> Pruned:
+def prune_calls(calls: QuerySet[ModelCall]) -> Pruned:
     """Delete them, some thousand at a time; one that is used meanwhile stays."""
     gone, size = 0, 0
     while True:

@@ -37,7 +37,6 @@ from harness_repo.runtime.conversation import run_conversation
 from harness_repo.runtime.native import NativeRunner
 from harness_repo.runtime.runner import RunCase, Runner
 from harness_repo.runtime.simulated_user import is_conversation
-from harness_repo.runtime.storable import make_storable as clean_json
 from harness_repo.runtime.trajectory import CallRecord, Trajectory
 
 __all__ = [
@@ -45,9 +44,8 @@ __all__ = [
     "RETRYABLE_KINDS",
     "CaseOutcome",
     "Scorer",
-    "clean_json",
+    "case_seed",
     "score_case",
-    "seed_of",
 ]
 
 
@@ -118,7 +116,7 @@ async def score_case(case: DatasetCase, scorer: Scorer, repeat: int = 0) -> Case
         return replace(outcome, error_kind=JUDGE_ERROR, error=describe(failure))
 
 
-def seed_of(case_key: str, repeat: int) -> int:
+def case_seed(case_key: str, repeat: int) -> int:
     """The seed of one (case, repeat), 31 bits: the same in every evaluation, so that two of them can be paired."""
     digest = hashlib.sha256(f"{case_key}\n{repeat}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
@@ -134,7 +132,7 @@ def _run_case(case: DatasetCase, scorer: Scorer, repeat: int) -> RunCase:
         faults=(*case.faults, *scorer.faults),
         commit=scorer.commit,
         repeat=repeat,
-        seed=seed_of(case.key, repeat),
+        seed=case_seed(case.key, repeat),
     )
 
 

@@ -3,7 +3,7 @@
 An error is no trial: it is neither a pass nor a failure.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import comb
 
@@ -55,30 +55,28 @@ class Stability:
     pass_hat: dict[int, float]
 
 
-def sum_up(cases: Collection[CaseStability]) -> Stability:
-    """How many cases are stable, and pass^k for every k that a case has trials for.
+def sum_up(cases: Mapping[tuple[int, int], int]) -> Stability:
+    """How many cases are stable, and pass^k for every k that a case has trials for, from (trials, passes) -> cases.
 
     pass^k is the unbiased estimate C(passes, k) / C(trials, k) of tau-bench (arXiv:2406.12045, section 3).
     """
-    tried = [case for case in cases if case.trials]
-    repeated = [case for case in tried if case.trials > 1]
+    tried = {counts: n for counts, n in cases.items() if counts[0]}
+    repeated = {counts: n for counts, n in tried.items() if counts[0] > 1}
+    always = sum(n for (trials, passes), n in repeated.items() if passes == trials)
+    never = sum(n for (_trials, passes), n in repeated.items() if passes == 0)
     return Stability(
-        cases=len(tried),
-        repeated=len(repeated),
-        flaky=sum(case.is_flaky for case in repeated),
-        always=sum(case.passes == case.trials for case in repeated),
-        never=sum(case.passes == 0 for case in repeated),
+        cases=sum(tried.values()),
+        repeated=sum(repeated.values()),
+        flaky=sum(repeated.values()) - always - never,
+        always=always,
+        never=never,
         pass_hat={
-            k: _pass_hat(tried, k) for k in range(1, 1 + max((case.trials for case in tried), default=0))
+            k: _pass_hat(tried, k) for k in range(1, 1 + max((trials for trials, _ in tried), default=0))
         },
     )
 
 
-def _pass_hat(cases: Collection[CaseStability], k: int) -> float:
-    chances = [comb(case.passes, k) / comb(case.trials, k) for case in cases if case.trials >= k]
-    return sum(chances) / len(chances)
-
-
-def order_by_flakiness(cases: Collection[CaseStability]) -> list[CaseStability]:
-    """The flakiest first, then those that fail most."""
-    return sorted(cases, key=lambda case: (-case.flakiness, case.pass_rate or 0.0, case.key))
+def _pass_hat(cases: Mapping[tuple[int, int], int], k: int) -> float:
+    long_enough = {counts: n for counts, n in cases.items() if counts[0] >= k}
+    passed = sum(n * comb(passes, k) / comb(trials, k) for (trials, passes), n in long_enough.items())
+    return passed / sum(long_enough.values())

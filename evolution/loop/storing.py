@@ -7,22 +7,27 @@ import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
+from uuid import UUID, uuid4
 
-from django.db import DataError, IntegrityError, OperationalError, connection, transaction
-from django.utils import timezone
+from django.db import DataError, IntegrityError, connection, transaction
+from django.db.models.functions import Now
 
 from evolution.loop.budgets import life_signs
+from evolution.loop.clock import database_time
 from evolution.loop.evaluation import stop_for_budget
 from evolution.loop.kept_calls import Ledger, Spent, store_spent
 from evolution.loop.outcomes import NOT_STORED, CaseOutcome
-from evolution.models import CaseResult, DatasetCase, Evaluation, EvaluationShard
+from evolution.models import CaseResult, DatasetCase, Evaluation, EvaluationShard, StoredBatch
 from evolution.states import EvaluationState, ShardState
 
 # What is wrong with a result itself, and not with the database.
 UNSTORABLE = (DataError, IntegrityError, ValueError, TypeError, OverflowError, RecursionError)
+# A worker that stored nothing for so long is not there any more, and asks for no receipt.
+RECEIPT_KEPT = timedelta(days=1)
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +64,9 @@ class Batch:
     evaluations: Sequence[int] = ()
     # evaluations whose budget is used up, and the part of it
     stopped: Mapping[int, str] = field(default_factory=dict)
-    # the transaction that may have been committed
-    transaction_id: str = field(default="", init=False)
+    # written down for the holder with what is stored; a holder stores one batch after the other
+    token: UUID = field(default_factory=uuid4, init=False)
+    has_been_tried: bool = field(default=False, init=False)
 
 
 def store_batch(batch: Batch) -> dict[int, Standing]:
@@ -68,8 +74,6 @@ def store_batch(batch: Batch) -> dict[int, Standing]:
 
     An evaluation that is gone is left out. A result that the database refuses becomes an error.
     """
-    if _is_committed(batch.transaction_id):
-        return read_standings(batch.evaluations)
     try:
         return _store(batch, batch.finished)
     except UNSTORABLE:
@@ -80,7 +84,9 @@ def store_batch(batch: Batch) -> dict[int, Standing]:
 
 def _store(batch: Batch, finished: Iterable[Finished]) -> dict[int, Standing]:
     with transaction.atomic():
-        batch.transaction_id, standings = _begin(batch.evaluations)
+        is_new, standings = _begin(batch)
+        if not is_new:
+            return standings
         _insert(one for one in finished if one.evaluation_id in standings)
         if batch.ended:
             end_shards(batch.ended, batch.holder)
@@ -91,28 +97,48 @@ def _store(batch: Batch, finished: Iterable[Finished]) -> dict[int, Standing]:
     return standings
 
 
-def _begin(evaluations: Sequence[int]) -> tuple[str, dict[int, Standing]]:
-    """The number of this transaction, and where the evaluations stand."""
+# A transaction that was committed has left the batch's token; for one that has not ended yet, this waits.
+_BEGIN = """
+    WITH receipt AS (
+        INSERT INTO evolution_storedbatch AS known (holder, token, stored_at)
+        VALUES (%(holder)s, %(token)s, clock_timestamp())
+        ON CONFLICT (holder) DO UPDATE SET token = EXCLUDED.token, stored_at = EXCLUDED.stored_at
+        WHERE known.token <> EXCLUDED.token RETURNING token
+    )
+    SELECT EXISTS (SELECT FROM receipt), id, state, stopped_by
+    FROM evolution_evaluation WHERE id = ANY(%(evaluations)s)
+"""
+# What lost its connection may hold its locks until the server notices; the thread is wanted for leases meanwhile.
+_WAIT_A_MOMENT = "SET LOCAL lock_timeout = '1s'"
+_WAIT_AS_USUAL = "SET LOCAL lock_timeout TO DEFAULT"
+
+
+def _begin(batch: Batch) -> tuple[bool, dict[int, Standing]]:
+    """Whether the batch has not been stored before, and where the evaluations stand."""
+    values: dict[str, Any] = {
+        "holder": batch.holder,
+        "token": batch.token,
+        "evaluations": list(batch.evaluations),
+    }
+    is_retry, batch.has_been_tried = batch.has_been_tried, True
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_current_xact_id()::text, id, state, stopped_by FROM evolution_evaluation"
-            " WHERE id = ANY(%s)",
-            [list(evaluations)],
-        )
+        if is_retry:
+            cursor.execute(_WAIT_A_MOMENT)
+        cursor.execute(_BEGIN, values)
         rows = cursor.fetchall()
-    return (rows[0][0] if rows else ""), {pk: Standing(state, stopped) for _, pk, state, stopped in rows}
+        if is_retry:
+            cursor.execute(_WAIT_AS_USUAL)
+    return bool(rows and rows[0][0]), {pk: Standing(state, stopped) for _, pk, state, stopped in rows}
 
 
-def _is_committed(transaction_id: str) -> bool:
-    """Whether a transaction whose end we did not hear of was committed."""
-    if not transaction_id:
-        return False
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_xact_status(%s::xid8)", [transaction_id])
-        status = cursor.fetchone()[0]
-    if status == "in progress":
-        raise OperationalError("a transaction that lost its connection has not ended yet")
-    return bool(status == "committed")
+def forget_receipt(holder: str) -> None:
+    """Forget what a worker stored last, once it stores nothing any more."""
+    StoredBatch.objects.filter(holder=holder).delete()
+
+
+def prune_receipts() -> None:
+    """Forget those of workers that were killed."""
+    StoredBatch.objects.filter(stored_at__lt=Now() - RECEIPT_KEPT).delete()
 
 
 def _insert(finished: Iterable[Finished]) -> None:
@@ -183,5 +209,5 @@ def read_standings(evaluations: Sequence[int]) -> dict[int, Standing]:
 def show_life(at_work: Sequence[int], evaluations: Sequence[int]) -> dict[int, Standing]:
     """Say that somebody works on evaluations; returns where all stand."""
     running = Evaluation.objects.filter(pk__in=at_work, state=EvaluationState.RUNNING)
-    running.update(**life_signs(timezone.now()))
+    running.update(**life_signs(database_time()))
     return read_standings(evaluations)

@@ -8,8 +8,9 @@ from django.db import connection
 
 from harness_repo.runtime.chat import Usage
 
-# What a server says of tokens is not always sound.
 MOST_TOKENS = 2**31 - 1
+# The most that a sum holds, of money as of anything else.
+MOST = 10**10 - 1
 
 
 @dataclass
@@ -29,9 +30,9 @@ class RoleUse:
     def count(self, usage: Usage, cost: Decimal | None) -> None:
         """Count a call that was made and answered."""
         self.made += 1
-        self.prompt_tokens += _tokens(usage.prompt_tokens)
-        self.completion_tokens += _tokens(usage.completion_tokens)
-        self.cached_tokens += _tokens(usage.cached_tokens)
+        self.prompt_tokens += count_tokens(usage.prompt_tokens)
+        self.completion_tokens += count_tokens(usage.completion_tokens)
+        self.cached_tokens += count_tokens(min(usage.cached_tokens, usage.prompt_tokens))
         if cost is None:
             self.unpriced += 1
         else:
@@ -43,7 +44,8 @@ class RoleUse:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-def _tokens(count: int) -> int:
+def count_tokens(count: int) -> int:
+    """Tokens as a model counted them, as far as they can be stored: what it says is not always sound."""
     return min(max(count, 0), MOST_TOKENS)
 
 
@@ -54,7 +56,7 @@ INSERT INTO evolution_evaluationusage AS kept (evaluation_id, role, model, {colu
 VALUES {rows}
 ON CONFLICT (evaluation_id, role) DO UPDATE SET model = EXCLUDED.model, {sums}
 """
-_SUMS = ", ".join(f"{name} = kept.{name} + EXCLUDED.{name}" for name in _COUNTS)
+_SUMS = ", ".join(f"{name} = least(kept.{name} + EXCLUDED.{name}, {MOST})" for name in _COUNTS)
 
 
 def add_usage(evaluation: int, usage: Mapping[str, RoleUse]) -> None:
@@ -63,7 +65,7 @@ def add_usage(evaluation: int, usage: Mapping[str, RoleUse]) -> None:
         return
     values: list[int | str | Decimal] = []
     for role, use in sorted(usage.items()):
-        values += [evaluation, role, use.model[:200], *(getattr(use, name) for name in _COUNTS)]
+        values += [evaluation, role, use.model[:200], *(min(getattr(use, name), MOST) for name in _COUNTS)]
     rows = ", ".join([_ROW] * len(usage))
     with connection.cursor() as cursor:
         # Nothing but names and placeholders is put in.

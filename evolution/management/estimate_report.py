@@ -6,10 +6,11 @@ from typing import Any
 from evolution.loop.estimates import Estimate, RoleEstimate
 
 
-def summarise_estimate(estimate: Estimate) -> dict[str, Any]:
-    """The object of `evaluate --estimate --json`: all roles together, and each of them."""
+def summarise_estimate(estimate: Estimate, base: Estimate | None = None) -> dict[str, Any]:
+    """The object of `evaluate --estimate --json`: all roles together, each of them, and the same of the base."""
     roles = [{"role": row.role, "model": row.model, **_figures(row)} for row in estimate.roles]
-    return {"pairs": estimate.pairs, "sampled": estimate.sampled, **_figures(estimate.total), "roles": roles}
+    found = {"pairs": estimate.pairs, "sampled": estimate.sampled, **_figures(estimate.total), "roles": roles}
+    return found if base is None else found | {"base": summarise_estimate(base)}
 
 
 def _figures(row: RoleEstimate) -> dict[str, Any]:
@@ -23,12 +24,14 @@ def _figures(row: RoleEstimate) -> dict[str, Any]:
     }
 
 
-def format_estimate(estimate: Estimate, currency: str) -> str:
+def format_estimate(estimate: Estimate, base: Estimate | None = None, *, currency: str) -> str:
     """The same for people, a line per role."""
     rows = [*estimate.roles, estimate.total]
     lines = [f"{row.role or 'in all'}: {_describe(row, currency)}" for row in rows]
     if 0 < estimate.sampled < estimate.pairs:
         lines.append(f"kept calls were looked up for {estimate.sampled} of {estimate.pairs} results")
+    if base is not None:
+        lines += [f"base, {line}" for line in format_estimate(base, currency=currency).splitlines()]
     return "\n".join(lines)
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from django.core.management.base import OutputWrapper
 
+from evolution.durations import say_seconds
+
 BAR = 24
-# Seconds between two writes, and of the results that the rate is taken from.
+# Seconds between two writes, for which errors are counted, and of the results that the rate is taken from.
 PAUSE = 0.2
 WINDOW = 20.0
 
@@ -65,16 +67,7 @@ def format_progress(done: int, total: int, rate: float, errors: int) -> str:
     if rate > 0:
         parts.append(f"{rate:.1f}/s")
     if rate > 0 and done < total:
-        parts.append(f"{format_seconds((total - done) / rate)} left")
+        parts.append(f"{say_seconds((total - done) / rate)} left")
     if errors:
         parts.append(f"{errors} error{'' if errors == 1 else 's'}")
     return "  ".join(parts)
-
-
-def format_seconds(seconds: float) -> str:
-    """A time of its two largest units."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

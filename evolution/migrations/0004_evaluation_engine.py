@@ -23,29 +23,29 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="caseresult",
             name="attempts",
-            field=models.PositiveSmallIntegerField(default=1),
+            field=models.PositiveSmallIntegerField(db_default=1, default=1),
         ),
         migrations.AddField(
             model_name="caseresult",
             name="cached_tokens",
-            field=models.PositiveIntegerField(default=0),
+            field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="caseresult",
             name="call_ms",
             field=django.contrib.postgres.fields.ArrayField(
-                base_field=models.FloatField(), default=list, size=None
+                base_field=models.FloatField(), db_default=[], default=list, size=None
             ),
         ),
         migrations.AddField(
             model_name="caseresult",
             name="calls",
-            field=models.PositiveIntegerField(default=0),
+            field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="caseresult",
             name="calls_cached",
-            field=models.PositiveIntegerField(default=0),
+            field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="caseresult",
@@ -55,24 +55,24 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="caseresult",
             name="judge_cached_tokens",
-            field=models.PositiveIntegerField(default=0),
+            field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="caseresult",
             name="judge_call_ms",
             field=django.contrib.postgres.fields.ArrayField(
-                base_field=models.FloatField(), default=list, size=None
+                base_field=models.FloatField(), db_default=[], default=list, size=None
             ),
         ),
         migrations.AddField(
             model_name="caseresult",
             name="judge_completion_tokens",
-            field=models.PositiveIntegerField(default=0),
+            field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="caseresult",
             name="judge_prompt_tokens",
-            field=models.PositiveIntegerField(default=0),
+            field=models.PositiveIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="evaluation",
@@ -99,12 +99,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="evaluation",
             name="budget",
-            field=models.JSONField(default=dict),
-        ),
-        migrations.AddField(
-            model_name="evaluation",
-            name="calls_reserved",
-            field=models.PositiveIntegerField(default=0),
+            field=models.JSONField(db_default={}, default=dict),
         ),
         migrations.AddField(
             model_name="evaluation",
@@ -113,28 +108,53 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="evaluation",
+            name="currency",
+            field=models.CharField(blank=True, db_default="", max_length=10),
+        ),
+        migrations.AddField(
+            model_name="evaluation",
+            name="figures",
+            field=models.JSONField(db_default={}, default=dict),
+        ),
+        migrations.AddField(
+            model_name="evaluation",
             name="is_fresh",
-            field=models.BooleanField(default=False),
+            field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.AddField(
             model_name="evaluation",
             name="origin",
-            field=models.JSONField(default=dict),
+            field=models.JSONField(db_default={}, default=dict),
+        ),
+        migrations.AddField(
+            model_name="evaluation",
+            name="queued_at",
+            field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
             model_name="evaluation",
             name="retry_rounds",
-            field=models.PositiveSmallIntegerField(default=0),
+            field=models.PositiveSmallIntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
             model_name="evaluation",
             name="running_seconds",
-            field=models.FloatField(default=0),
+            field=models.FloatField(db_default=0, default=0),
+        ),
+        migrations.AddField(
+            model_name="evaluation",
+            name="sent_at",
+            field=models.DateTimeField(blank=True, null=True),
         ),
         migrations.AddField(
             model_name="evaluation",
             name="stopped_by",
-            field=models.CharField(blank=True, max_length=10),
+            field=models.CharField(blank=True, db_default="", max_length=10),
+        ),
+        migrations.AddField(
+            model_name="evaluationshard",
+            name="deaths",
+            field=models.PositiveSmallIntegerField(db_default=0, default=0),
         ),
         migrations.AlterField(
             model_name="evaluation",
@@ -154,6 +174,14 @@ class Migration(migrations.Migration):
             options={
                 "indexes": [models.Index(fields=["used_at"], name="evolution_m_used_at_f87932_idx")],
             },
+        ),
+        migrations.CreateModel(
+            name="StoredBatch",
+            fields=[
+                ("holder", models.CharField(max_length=100, primary_key=True, serialize=False)),
+                ("token", models.UUIDField()),
+                ("stored_at", models.DateTimeField()),
+            ],
         ),
         migrations.CreateModel(
             name="EvaluationUsage",
@@ -185,6 +213,36 @@ class Migration(migrations.Migration):
             ],
             options={
                 "constraints": [models.UniqueConstraint(fields=("evaluation", "role"), name="usage_role")],
+            },
+        ),
+        migrations.CreateModel(
+            name="BudgetHold",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("holder", models.CharField(max_length=100)),
+                ("role", models.CharField(max_length=12)),
+                ("calls", models.BigIntegerField(default=0)),
+                ("tokens", models.BigIntegerField(default=0)),
+                ("money", models.DecimalField(decimal_places=8, default=0, max_digits=18)),
+                ("lease_until", models.DateTimeField()),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="holds",
+                        to="evolution.evaluation",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("evaluation", "holder", "role"), name="hold_role")
+                ],
             },
         ),
         migrations.CreateModel(

@@ -8,7 +8,7 @@ from evolution.models.evaluations import Evaluation
 class ModelCall(models.Model):
     """The answer to one model call, kept by what was asked, so that nobody pays for the same call twice."""
 
-    # of what was asked: see evolution.loop.kept_calls
+    # of what was asked: see evolution.loop.call_keys
     key = models.UUIDField(primary_key=True)
     role = models.CharField(max_length=12)
     model = models.CharField(max_length=200)
@@ -50,6 +50,29 @@ class EvaluationUsage(models.Model):
         return f"{self.role} in evaluation {self.evaluation_id}"
 
 
+class BudgetHold(models.Model):
+    """What one process's calls under way, and those not stored yet, take of an evaluation's budget, by role.
+
+    One of a process that is gone stays: its calls were made, and nobody knows what came of them.
+    """
+
+    evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="holds")
+    # a name of evolution.limits.holders
+    holder = models.CharField(max_length=100)
+    role = models.CharField(max_length=12)
+    # tokens and money as they are expected, until they are known
+    calls = models.BigIntegerField(default=0)
+    tokens = models.BigIntegerField(default=0)
+    money = models.DecimalField(max_digits=18, decimal_places=8, default=0)
+    lease_until = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["evaluation", "holder", "role"], name="hold_role")]
+
+    def __str__(self) -> str:
+        return f"{self.calls} {self.role} calls of {self.holder} in evaluation {self.evaluation_id}"
+
+
 class SharedLimit(models.Model):
     """What all processes together may have under way at an endpoint or in an evaluation."""
 
@@ -68,7 +91,7 @@ class LimitShare(models.Model):
     """The part of a limit that one process holds until its lease ends."""
 
     limit = models.ForeignKey(SharedLimit, on_delete=models.CASCADE, related_name="shares")
-    # host:process:number
+    # a process: see evolution.limits.holders
     holder = models.CharField(max_length=100)
     # how many it would have under way, may have, and has
     wanted = models.PositiveIntegerField(default=0)

@@ -1,1 +1,1 @@
-"""The read side: what pages show, in a fixed number of queries. Nothing here writes."""
+"""The read side: what pages show, in a fixed number of queries. Nothing here writes, but `loop.figures` keeps sums."""

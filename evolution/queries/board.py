@@ -9,15 +9,14 @@ from django.utils.translation import gettext as _
 
 from evolution.errors import LoopError
 from evolution.loop.evaluation import ACTIVE
+from evolution.loop.figures import NO_FIGURES, Figures, figures_of
 from evolution.loop.mended import OPEN_CLUSTERS
 from evolution.loop.promotion import SMALLEST_CLUSTER, advise, measured_scores, measured_versions
 from evolution.loop.reasons import explain_reasons
 from evolution.loop.steps import UNDECIDED
 from evolution.loop.stopping import BASELINE
 from evolution.models import Cluster, Event, Harness, Proposal
-from evolution.queries.evaluations import count_scored
 from evolution.queries.releases import live_evaluation, unreleased_main
-from evolution.queries.speed import NO_COST, Cost, Latency, case_latencies, measure_costs
 from evolution.states import (
     CaseState,
     ClusterState,
@@ -45,9 +44,7 @@ class SeriesPoint:
     step_number: int | None
     # how much of what was to be measured has a score, 0-100
     coverage: float = 100.0
-    # of the agent's run on a case
-    latency: Latency | None = None
-    cost: Cost = NO_COST
+    figures: Figures = NO_FIGURES
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,7 @@ def series(harness: Harness) -> list[SeriesPoint]:
     """The baseline and every measured step, in order."""
     points = []
     versions = measured_versions(harness)
-    ids = [evaluation.pk for evaluation, _step in versions]
-    latencies, costs, scored = case_latencies(ids), measure_costs(ids), count_scored(ids)
+    figures = figures_of(evaluation for evaluation, _step in versions)
     for evaluation, step in versions:
         accuracy, effectiveness = measured_scores(evaluation) or (None, None)
         points.append(
@@ -88,9 +84,8 @@ def series(harness: Harness) -> list[SeriesPoint]:
                 decision_label=step.get_state_display() if step else _("baseline"),
                 evaluation_id=evaluation.pk,
                 step_number=step.number if step else None,
-                coverage=100 * scored.get(evaluation.pk, 0) / max(evaluation.total, 1),
-                latency=latencies.get(evaluation.pk),
-                cost=costs.get(evaluation.pk, NO_COST),
+                coverage=100 * figures[evaluation.pk].scored / max(evaluation.total, 1),
+                figures=figures[evaluation.pk],
             )
         )
     return points
@@ -117,23 +112,33 @@ def next_action(harness: Harness) -> NextAction | None:
 
 def waiting(harness: Harness) -> list[Waiting]:
     """Everything that waits for a person, by role."""
-    items = _unreleased(harness)
-    items += [
+    return [
+        *_unreleased(harness),
+        *_undecided_steps(harness),
+        *_unreviewed_proposals(harness),
+        *_open_diagnoses(harness),
+        *_unfinished_evaluations(harness),
+    ]
+
+
+def _undecided_steps(harness: Harness) -> list[Waiting]:
+    return [
         Waiting(_("%(step)s: decide") % {"step": _step_name(step.number)}, OPERATOR, "step", (step.number,))
         for step in harness.steps.filter(state=StepState.EVALUATED)
     ]
-    items += [
-        Waiting(
-            _("Review: %(proposal)s") % {"proposal": _name_proposal(proposal)},
-            DEVELOPER,
-            "proposal",
-            (proposal.pk,),
-        )
-        for proposal in harness.proposals.filter(state=ProposalState.DRAFTED).select_related(
-            "diagnosis__cluster"
-        )
+
+
+def _unreviewed_proposals(harness: Harness) -> list[Waiting]:
+    drafted = harness.proposals.filter(state=ProposalState.DRAFTED).select_related("diagnosis__cluster")
+    text = _("Review: %(proposal)s")
+    return [
+        Waiting(text % {"proposal": _name_proposal(proposal)}, DEVELOPER, "proposal", (proposal.pk,))
+        for proposal in drafted
     ]
-    items += [
+
+
+def _open_diagnoses(harness: Harness) -> list[Waiting]:
+    return [
         Waiting(
             _("Accept or reject diagnosis %(number)d: cluster %(cluster)d, %(name)s")
             % {"number": diagnosis.pk, "cluster": diagnosis.cluster.number, "name": diagnosis.cluster.name},
@@ -143,16 +148,17 @@ def waiting(harness: Harness) -> list[Waiting]:
         )
         for diagnosis in harness.diagnoses.filter(state=DiagnosisState.OPEN).select_related("cluster")
     ]
-    items += [
-        Waiting(
-            _("Evaluation %(number)d ended with errors: resume it") % {"number": evaluation.pk},
-            DEVELOPER,
-            "evaluation",
-            (evaluation.pk,),
+
+
+def _unfinished_evaluations(harness: Harness) -> list[Waiting]:
+    """Those that ended with errors; what was made elsewhere can't be resumed here."""
+    text = _("Evaluation %(number)d ended with errors: resume it")
+    return [
+        Waiting(text % {"number": pk}, DEVELOPER, "evaluation", (pk,))
+        for pk in harness.evaluations.filter(state=EvaluationState.PARTIAL, origin={}).values_list(
+            "pk", flat=True
         )
-        for evaluation in harness.evaluations.filter(state=EvaluationState.PARTIAL, origin={})
     ]
-    return items
 
 
 def _unreleased(harness: Harness) -> list[Waiting]:

@@ -1,13 +1,13 @@
 """What an evaluation would take, for the form that starts it and for the command line."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from django.utils.translation import gettext as _
 
 from evolution.adapters.chat import Role, build_model
 from evolution.errors import LoopError
 from evolution.loop.estimates import Estimate, estimate
-from evolution.loop.evaluation import DEFAULT_SPLITS, has_conversations
+from evolution.loop.plans import DEFAULT_SPLITS, has_conversations
 from evolution.loop.repositories import open_repository
 from evolution.loop.runners import describe_runner
 from evolution.models import DatasetVersion, Evaluation, Harness
@@ -37,19 +37,27 @@ def estimate_evaluation(
     models = _build_models(harness, version, splits)
     planned = Evaluation(
         harness=harness,
-        commit=open_repository(harness).resolve(ref),
         dataset_version=version,
         splits=splits,
-        model=models["policy"].name if "policy" in models else describe_runner(harness.runner),
+        commit=open_repository(harness).resolve(ref),
         judge_commit=open_repository(harness.judge).resolve(MAIN),
-        judge_model=models["judge"].name,
-        user_model=models["user"].name if "user" in models else "",
         runner=harness.runner,
         faults=[fault.to_dict() for fault in faults],
         repeats=repeats,
         is_fresh=is_fresh,
+        **_name_models(harness, models),
     )
     return estimate(planned, models)
+
+
+def _name_models(harness: Harness, models: Mapping[str, NamedModel]) -> dict[str, str]:
+    """The fields of an evaluation that hold the names of what is asked."""
+    names = {role: named.name for role, named in models.items()}
+    return {
+        "model": names.get(Role.POLICY) or describe_runner(harness.runner),
+        "judge_model": names[Role.JUDGE],
+        "user_model": names.get(Role.USER, ""),
+    }
 
 
 def _build_models(harness: Harness, version: DatasetVersion, splits: Iterable[str]) -> dict[str, NamedModel]:

@@ -1,40 +1,33 @@
 """The list of evaluations with what each scored and took, and the dataset versions that one can be made on."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Avg, Count, F, Q, QuerySet
+from django.db.models import Count, F, QuerySet
 
-from evolution.models import CaseResult, DatasetVersion, Evaluation, FailureCase, Harness
-from evolution.queries.speed import NO_COST, Cost, Latency, case_latencies, measure_costs
-from evolution.states import Split
+from evolution.loop.figures import Figures, figures_of
+from evolution.models import DatasetVersion, Evaluation, FailureCase, Harness
 
 PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)
 class ListedEvaluation:
-    """A row of the list; scores are means on the 0-1 scale over `scored` results, guard cases left out of them."""
+    """A row of the list."""
 
     evaluation: Evaluation
-    done: int = 0
-    errors: int = 0
-    accuracy: float | None = None
-    effectiveness: float | None = None
-    latency: Latency | None = None
-    cost: Cost = NO_COST
+    figures: Figures
 
     @property
     def is_covered(self) -> bool:
         """Whether the scores are of everything that was to be measured."""
-        return self.done - self.errors >= self.evaluation.total
+        return self.figures.scored >= self.evaluation.total
 
     @property
     def coverage(self) -> float:
         """The part of all results that are scores, 0-100."""
-        return 100 * (self.done - self.errors) / self.evaluation.total if self.evaluation.total else 0.0
+        return 100 * self.figures.scored / self.evaluation.total if self.evaluation.total else 0.0
 
 
 def page_evaluations(harness: Harness, page: str | int = 1) -> Page[Evaluation]:
@@ -45,35 +38,8 @@ def page_evaluations(harness: Harness, page: str | int = 1) -> Page[Evaluation]:
 def describe_evaluations(evaluations: Iterable[Evaluation]) -> list[ListedEvaluation]:
     """Scores, latency and cost of each, with a few questions to the database for all."""
     listed = list(evaluations)
-    ids = [evaluation.pk for evaluation in listed]
-    counts, latencies, costs = _count(ids), case_latencies(ids), measure_costs(ids)
-    rows = []
-    for each in listed:
-        done, errors, accuracy, effectiveness = counts.get(each.pk, (0, 0, None, None))
-        cost = costs.get(each.pk, NO_COST)
-        rows.append(
-            ListedEvaluation(each, done, errors, accuracy, effectiveness, latencies.get(each.pk), cost)
-        )
-    return rows
-
-
-def _count(evaluations: Collection[int]) -> dict[int, tuple[Any, ...]]:
-    """Evaluation id -> results, errors, accuracy, effectiveness; one without a result is not there."""
-    outside_guard = ~Q(case__split=Split.GUARD)
-    rows = CaseResult.objects.filter(evaluation__in=evaluations).order_by().values_list("evaluation")
-    counted = rows.annotate(
-        n=Count("pk"),
-        failed=Count("pk", filter=~Q(error_kind="")),
-        mean_accuracy=Avg("accuracy", filter=outside_guard),
-        mean_effectiveness=Avg("effectiveness", filter=outside_guard),
-    )
-    return {pk: tuple(figures) for pk, *figures in counted}
-
-
-def count_scored(evaluations: Collection[int]) -> dict[int, int]:
-    """Evaluation id -> results with scores; one without any is not there."""
-    scored = CaseResult.objects.filter(evaluation__in=evaluations, error_kind="").order_by()
-    return dict(scored.values_list("evaluation").annotate(n=Count("pk")))
+    figures = figures_of(listed)
+    return [ListedEvaluation(each, figures[each.pk]) for each in listed]
 
 
 def list_evaluations(harness: Harness) -> QuerySet[Evaluation]:

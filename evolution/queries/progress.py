@@ -7,11 +7,9 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from evolution.limits.shares import taken_by_all
-from evolution.loop.evaluation import ACTIVE, is_standing_still
+from evolution.loop.evaluation import ACTIVE, is_standing_still, last_sign_of_life
 from evolution.models import Evaluation
 from evolution.queries.tallies import RECENT_SECONDS, Tally, tally_results
-
-RUNNING = ACTIVE
 
 
 @dataclass(frozen=True)
@@ -26,6 +24,21 @@ class Progress:
     errors_by_kind: dict[str, int] = field(default_factory=dict)
     # results per second of late; None when there were none, or nothing runs
     per_second: float | None = None
+
+    @property
+    def measured(self) -> int:
+        """The pairs that have scores."""
+        return self.done - self.errors
+
+    @property
+    def unmeasured(self) -> int:
+        """The pairs without scores: errors, what a budget cut off, and what was never reached."""
+        return self.total - self.measured
+
+    @property
+    def measured_percent(self) -> int:
+        """0-100; 100 for nothing but the whole."""
+        return 100 * self.measured // self.total if self.total else 0
 
     @property
     def is_complete(self) -> bool:
@@ -45,7 +58,7 @@ class Progress:
     @property
     def scored_percent(self) -> float:
         """The scores' part of the whole, 0-100."""
-        return 100 * (self.done - self.errors) / self.total if self.total else 0.0
+        return 100 * self.measured / self.total if self.total else 0.0
 
     @property
     def seconds_left(self) -> float | None:
@@ -72,7 +85,7 @@ def follow_tallies(evaluation: Evaluation, tallies: Sequence[Tally], now: dateti
     for tally in tallies:
         if tally.error_kind:
             kinds[tally.error_kind] = kinds.get(tally.error_kind, 0) + tally.results
-    is_running = evaluation.state in RUNNING
+    is_running = evaluation.state in ACTIVE
     recent = sum(tally.recent for tally in tallies)
     return Progress(
         done=sum(tally.results for tally in tallies),
@@ -85,19 +98,23 @@ def follow_tallies(evaluation: Evaluation, tallies: Sequence[Tally], now: dateti
 
 
 def _window(evaluation: Evaluation, now: datetime) -> float:
-    """How many seconds the recent results took: since the start, when that is not long ago."""
-    since = now - (evaluation.started_at or now)
+    """How many seconds the recent results took: since the start or the last resumption, when that is not long ago.
+
+    A pause is not counted, and neither are the results from before it.
+    """
+    began = max((moment for moment in (evaluation.started_at, evaluation.queued_at) if moment), default=now)
+    since = now - began
     return min(max(since, timedelta(seconds=1)).total_seconds(), RECENT_SECONDS)
 
 
 def count_under_way(evaluation: Evaluation) -> UnderWay:
     """What is under way over all processes; nothing when nobody works on it."""
     name = f"evaluation:{evaluation.pk}"
-    return UnderWay(cases=taken_by_all(name), calls=taken_by_all(f"{name}:calls"))
+    return UnderWay(cases=taken_by_all(f"{name}:cases"), calls=taken_by_all(f"{name}:calls"))
 
 
 def stands_still_since(evaluation: Evaluation, now: datetime) -> datetime | None:
     """When somebody last worked on an evaluation that is to be worked on; None while somebody does."""
     if not is_standing_still(evaluation, now):
         return None
-    return evaluation.heartbeat_at or evaluation.created_at
+    return last_sign_of_life(evaluation)

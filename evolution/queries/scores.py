@@ -63,11 +63,6 @@ def score_overall(evaluation: Evaluation) -> ScoreRow:
     return score_tallies(evaluation, tally_results(evaluation))
 
 
-def score_guard(evaluation: Evaluation) -> ScoreRow:
-    """Scores of the guard cases alone."""
-    return score_tallies(evaluation, tally_results(evaluation), is_guard=True)
-
-
 def score_tallies(evaluation: Evaluation, tallies: Iterable[Tally], *, is_guard: bool = False) -> ScoreRow:
     """The same of tallies that are there already; guard cases decide by themselves and are in no other mean."""
     counts = count_cases(evaluation.dataset_version_id)

@@ -3,13 +3,27 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db.models import Avg, Count, Q
+from django.db import connection
 
-from evolution.loop.stability import CaseStability, Stability, order_by_flakiness, sum_up
+from evolution.loop.stability import CaseStability, Stability, sum_up
 from evolution.models import Evaluation
-from evolution.queries.results import ERROR, OUTCOMES
 
-SCORED = Q(error_kind="")
+# Cases stay in the database, but for the flaky ones that are shown.
+_BY_CASE = """
+    SELECT case_id, count(*) FILTER (WHERE error_kind = '') AS trials,
+           count(*) FILTER (WHERE accuracy = 1 AND effectiveness = 1) AS passes,
+           avg(accuracy) AS accuracy, avg(effectiveness) AS effectiveness,
+           count(*) FILTER (WHERE error_kind <> '') AS errors
+    FROM evolution_caseresult WHERE evaluation_id = %s GROUP BY case_id
+"""
+_COUNTED = f"SELECT trials, passes, count(*) FROM ({_BY_CASE}) AS by_case GROUP BY 1, 2"  # noqa: S608  our own text
+# The flakiest first, as `CaseStability.flakiness` has it, then those that fail most.
+_FLAKIEST = f"""
+    SELECT case_id, key, category, trials, passes, accuracy, effectiveness, errors
+    FROM ({_BY_CASE}) AS by_case JOIN evolution_datasetcase one ON one.id = case_id
+    WHERE passes > 0 AND passes < trials
+    ORDER BY passes * (trials - passes) / (trials * (trials - 1) / 2.0) DESC, passes / trials::float, key LIMIT %s
+"""  # noqa: S608  our own text
 
 
 @dataclass(frozen=True)
@@ -22,29 +36,27 @@ class StabilityTable:
     left_out: int
 
 
-def measure_stability(evaluation: Evaluation) -> list[CaseStability]:
-    """Every case with a result, with its trials counted, in order of flakiness."""
-    counted = (
-        evaluation.results.order_by()
-        .values_list("case_id", "case__key", "case__category")
-        .annotate(
-            trials=Count("id", filter=SCORED),
-            passes=Count("id", filter=SCORED & OUTCOMES["passed"]),
-            accuracy_mean=Avg("accuracy", filter=SCORED),
-            effectiveness_mean=Avg("effectiveness", filter=SCORED),
-            errors=Count("id", filter=ERROR),
-        )
-    )
-    return order_by_flakiness([CaseStability(*row) for row in counted])
+def sum_stability(evaluation: Evaluation) -> Stability:
+    """All cases with a result together."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTED, [evaluation.pk])
+        return sum_up({(trials, passes): cases for trials, passes, cases in cursor.fetchall()})
+
+
+def list_flaky(evaluation: Evaluation, most: int) -> list[CaseStability]:
+    """The flakiest cases, at most so many of them."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FLAKIEST, [evaluation.pk, most])
+        return [CaseStability(*row) for row in cursor.fetchall()]
 
 
 def tabulate_stability(evaluation: Evaluation, most: int = 50) -> StabilityTable | None:
     """The flaky cases of an evaluation with repeats, at most so many of them; None where each case has one trial."""
     if evaluation.repeats < 2:
         return None
-    cases = measure_stability(evaluation)
-    flaky = [case for case in cases if case.is_flaky]
-    return StabilityTable(sum_up(cases), flaky[:most], max(0, len(flaky) - most))
+    summary = sum_stability(evaluation)
+    rows = list_flaky(evaluation, most)
+    return StabilityTable(summary, rows, max(0, summary.flaky - len(rows)))
 
 
 class Trial(NamedTuple):

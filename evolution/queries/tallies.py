@@ -41,7 +41,7 @@ class Tally:
     # empty for scores
     error_kind: str = ""
     results: int = 0
-    # of the last RECENT_SECONDS
+    # of the last RECENT_SECONDS, and since the last resumption
     recent: int = 0
     # with a score, and of them those with a repeat below full marks
     cases: int = 0
@@ -53,17 +53,19 @@ class Tally:
     effectiveness: Sums = Sums()
 
 
+# Of late, and since it was resumed if it was: greatest() passes over what is null.
+_RECENT = "r.created_at > greatest(now() - %(seconds)s * interval '1 second', %(resumed)s::timestamptz)"
 # A row per case and error kind; with one repeat every result is such a row already.
 _BY_CASE = """
     SELECT r.case_id, r.error_kind, count(*) AS results,
-           count(*) FILTER (WHERE r.created_at > now() - %(recent)s * interval '1 second') AS recent,
+           count(*) FILTER (WHERE {recent}) AS recent,
            count(r.accuracy) AS n, sum(r.accuracy) AS a, sum(r.effectiveness) AS e,
            bool_or(r.accuracy < 1 OR r.effectiveness < 1) AS fails
     FROM evolution_caseresult r WHERE r.evaluation_id = %(evaluation)s GROUP BY r.case_id, r.error_kind
 """
 _SINGLE = """
     SELECT r.case_id, r.error_kind, 1 AS results,
-           (r.created_at > now() - %(recent)s * interval '1 second')::int AS recent,
+           ({recent})::int AS recent,
            (r.accuracy IS NOT NULL)::int AS n, r.accuracy AS a, r.effectiveness AS e,
            (r.accuracy < 1 OR r.effectiveness < 1) AS fails
     FROM evolution_caseresult r WHERE r.evaluation_id = %(evaluation)s
@@ -85,11 +87,12 @@ _TALLY_BY_CATEGORY = """
 def tally_results(evaluation: Evaluation, *, by_category: bool = False) -> list[Tally]:
     """The results so far by guard, error kind and, if asked for, category, which takes twice as long."""
     template = _TALLY_BY_CATEGORY if by_category else _TALLY
-    values: dict[str, Any] = {"evaluation": evaluation.pk, "recent": RECENT_SECONDS}
+    values: dict[str, Any] = {"evaluation": evaluation.pk, "seconds": RECENT_SECONDS}
+    values["resumed"] = evaluation.queued_at
     if not by_category:
         values["guard"] = list(_guard_cases(evaluation.dataset_version_id))
     with connection.cursor() as cursor:
-        rows = _SINGLE if evaluation.repeats == 1 else _BY_CASE
+        rows = (_SINGLE if evaluation.repeats == 1 else _BY_CASE).format(recent=_RECENT)
         cursor.execute(template.format(sums=_SUMS, rows=rows), values)
         return [_read_tally(row) for row in cursor.fetchall()]
 

@@ -22,7 +22,7 @@ class Spend:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
-    # in MODEL_CURRENCY, of those of the calls made whose price is known; and how many have none
+    # in the evaluation's currency, of those of the calls made whose price is known; and how many have none
     known_cost: Decimal = Decimal(0)
     unpriced: int = 0
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from celery import shared_task
-from django.db import connection, transaction
+from django.db import connection
 
 from evolution.actors import Actor, Role
 from evolution.adapters import chat
@@ -22,6 +22,7 @@ from evolution.loop.jobs import beat_job, claim_job, fail_job, finish_job, job_p
 from evolution.loop.proposals import draft_proposal, fail_abandoned_drafts, fail_draft
 from evolution.models import Cluster, Job, Proposal
 from evolution.states import JobKind
+from evolution.tasks.sending import send_on_commit
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ def perform_job(job_id: int) -> None:
 
 def enqueue_job(job: Job) -> None:
     """Send the job's task once the transaction is committed."""
-    transaction.on_commit(partial(run_job.delay, job.pk), robust=True)
+    send_on_commit(partial(run_job.delay, job.pk))
 
 
 def resume_lost_jobs() -> None:

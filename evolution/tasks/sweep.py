@@ -2,11 +2,13 @@
 
 from celery import shared_task
 from django.conf import settings
-from django.utils import timezone
 
+from evolution.limits.granting import forget_abandoned
+from evolution.loop.clock import database_time
 from evolution.loop.evaluation import ACTIVE
 from evolution.loop.shards import collect_abandoned
 from evolution.loop.steps import conclude_evaluation, settle_step
+from evolution.loop.storing import prune_receipts
 from evolution.models import Evaluation, Step
 from evolution.states import ShardState, StepState
 from evolution.tasks.evaluations import send_tasks
@@ -19,9 +21,11 @@ UNDONE = (ShardState.QUEUED, ShardState.RUNNING)
 def sweep() -> None:
     """Take over lost jobs and shards, end evaluations that are complete, and settle steps that are measured."""
     resume_lost_jobs()
-    for evaluation_id, count in collect_abandoned(timezone.now()).items():
+    for evaluation_id, count in collect_abandoned(database_time()).items():
         send_tasks(evaluation_id, min(count, settings.EVALUATION_TASKS))
     for evaluation in Evaluation.objects.filter(state__in=ACTIVE).exclude(shards__state__in=UNDONE):
         conclude_evaluation(evaluation)
     for step in Step.objects.filter(state=StepState.EVALUATING):
         settle_step(step)
+    prune_receipts()
+    forget_abandoned()

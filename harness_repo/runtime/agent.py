@@ -19,6 +19,7 @@ from harness_repo.runtime.run import Run
 from harness_repo.runtime.sandbox import ToolSandbox
 from harness_repo.runtime.texts import NOT_OF_USE, load_skill_definition, retry_message
 from harness_repo.runtime.trajectory import HookRecord, Trajectory
+from harness_repo.runtime.waiting import counting_on
 
 # What whoever runs an agent finds wrong with a reply, None when it is of use.
 ReplyCheck = Callable[[str], str | None]
@@ -56,7 +57,8 @@ async def run_agent(
     try:
         async with clock:
             run.start(run.computing.spend("the prompt", assemble_prompt, harness, variables))
-            await loop.go()
+            with counting_on(clock):
+                await loop.go()
     except TimeoutError:
         if not clock.expired():
             raise

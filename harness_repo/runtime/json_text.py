@@ -2,20 +2,36 @@
 
 import json
 import math
+from collections.abc import Iterable
 from typing import NoReturn
 
 # Far below what the walks over a trajectory can do, and far beyond what an answer needs.
 MOST_LEVELS = 50
 
 
-def read_json(text: str) -> object:
-    """The value, or ValueError; NaN, infinities (1e999 is one) and bottomless nesting are not JSON here."""
+def read_json(text: str, *, has_unique_keys: bool = False) -> object:
+    """The value, or ValueError; NaN, infinities (1e999 is one) and bottomless nesting are not JSON here.
+
+    A key that an object has twice has its last value, or with `has_unique_keys` is a ValueError, too.
+    """
+    pairs = _read_once if has_unique_keys else None
     try:
-        value: object = json.loads(text, parse_constant=_refuse, parse_float=_read_float)
+        value: object = json.loads(
+            text, parse_constant=_refuse, parse_float=_read_float, object_pairs_hook=pairs
+        )
     except RecursionError:
         raise ValueError("nested too deeply") from None
     _check_depth(value)
     return value
+
+
+def _read_once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+    read: dict[str, object] = {}
+    for key, value in pairs:
+        if key in read:
+            raise ValueError(f"{json.dumps(key[:100])} is given twice")
+        read[key] = value
+    return read
 
 
 def _check_depth(value: object) -> None:

@@ -4,7 +4,8 @@
 
     c20 c50 fast tools   500 cases, policy and judge call: 200 ms at 20 and at 50 at once, 50 ms at 50; an agent with
                          three tool calls at 50; efficiency = calls x latency / concurrency / active,
-                         active being the time from the first call to the last answer
+                         active being the time from the first call to the last answer; beside each the same
+                         calls by bare loops: aiohttp, the official client on asyncio and on threads
     rerun                everything answered from kept calls
     faults               429, 500 and resets
     kills                kill -9 three times in one evaluation
@@ -75,7 +76,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(NAMES))
-    parser.add_argument("--tries", type=int, default=1, help="of c20, c50, fast and tools: the best counts")
+    tries = "of c20, c50, fast and tools: the best efficiency counts, and the slowest start"
+    parser.add_argument("--tries", type=int, default=1, help=tries)
     parser.add_argument(
         "--many", type=int, default=50_000, help="cases of the row many; default: %(default)s"
     )

@@ -3,6 +3,7 @@
 import http.client
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from harness_repo.format.harness import read_harness
 from harness_repo.format.json_schema import find_violation
 from harness_repo.snapshot import Snapshot
 from harness_repo.starters import starter_files
+from tests.benchmarks.support import bare_loops
 from tests.benchmarks.support.answers import answer
 from tests.benchmarks.support.installation import Endpoint, run_endpoint
 from tests.benchmarks.support.material import agent_files, judge_files, judge_text
+from tests.benchmarks.support.rows import start_line
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +88,33 @@ def test_the_same_seed_draws_the_same_faults(running: Endpoint) -> None:
         drawn.append([ask(running, "one") for _ in range(20)])
     assert drawn[0] == drawn[1]
     assert set(drawn[0]) == {200, 429, 500}
+
+
+@pytest.mark.parametrize("client", [*bare_loops.CLIENTS, bare_loops.THREADS])
+# With the calls of one case: policy and judge; with tools three turns more.
+@pytest.mark.parametrize("case", [([], 2), (["--tools"], 5)])
+def test_a_bare_loop_makes_each_call_once_and_keeps_a_line_per_case(
+    running: Endpoint,
+    client: str,
+    case: tuple[list[str], int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    extra, calls = case
+    running.configure(latency_ms=20)
+    out = tmp_path / "bare.jsonl"
+    arguments = [client, running.base_url, "--cases", "7", "--concurrency", "3", "--out", str(out)]
+    monkeypatch.setattr("sys.argv", ["bare_loops", *arguments, *extra])
+
+    bare_loops.main()
+
+    stats, lines = running.stats(), [json.loads(line) for line in out.read_text().splitlines()]
+    assert (stats["calls"], stats["again"]) == (7 * calls, 0)
+    assert stats["peak"] <= 3
+    assert sorted(line["case"] for line in lines) == list(range(1, 8))
+    assert all(line["scores"]["accuracy"] in (0, 1) for line in lines)
+
+
+def test_of_several_starts_the_slowest_counts() -> None:
+    line = start_line("c20", [{"start_s": 0.4}, {"start_s": 1.2}, {"start_s": 0.3}])
+    assert (line.figures, line.is_met) == ({"start_s": 1.2}, False)

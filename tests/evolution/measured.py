@@ -10,7 +10,7 @@ from evolution.demonstration import CaseData
 from evolution.loop import steps
 from evolution.loop.authors import author_of
 from evolution.loop.datasets import import_dataset
-from evolution.loop.engine import work_evaluation
+from evolution.loop.engine import work_batch
 from evolution.loop.evaluation import build_scorer, create_evaluation
 from evolution.loop.repositories import open_repository
 from evolution.models import DatasetVersion, Evaluation, Harness, Proposal, Step
@@ -112,7 +112,7 @@ def run(
     """Work on the evaluation here; returns the model that answered as the agent."""
     policy = FakeModel(answer)
     scorer = build_scorer(evaluation, NamedModel(policy, "m"), NamedModel(FakeModel(judge), "j"))
-    work_evaluation(evaluation, scorer)
+    work_batch([evaluation], lambda _: scorer)
     return policy
 
 

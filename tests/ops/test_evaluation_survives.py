@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 import psycopg
@@ -107,6 +108,29 @@ def test_database_that_is_killed_in_the_middle_loses_nothing(
         postmaster = int((installation.var / "pgdata" / "postmaster.pid").read_text().split()[0])
         os.kill(postmaster, signal.SIGKILL)
         wait_until(lambda pid=postmaster: not psutil.pid_exists(pid))  # type: ignore[misc]
+    wait_until(lambda: finished(installation) == 1)
+    assert results(installation) == CASES
+    assert endpoint.stats()["calls"] == 2 * CASES
+    assert ask(installation, "SELECT sum(made) FROM evolution_evaluationusage") == 2 * CASES
+
+
+def test_results_that_were_being_stored_when_the_database_was_killed_are_stored_once(
+    installation: Installation, endpoint: Endpoint
+) -> None:
+    """The number of a transaction that left no trace is given to another one after the restart."""
+    evaluate(installation, "shop")
+    wait_until(lambda: results(installation) >= 0.3 * CASES)
+    address = connection_string(database_socket_directory(installation.var), "workbench")
+    held_up = (
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_xid IS NOT NULL"
+    )
+    link = psycopg.connect(address)
+    link.execute("LOCK TABLE evolution_caseresult IN EXCLUSIVE MODE")
+    wait_until(lambda: ask(installation, held_up) >= 1)
+    os.kill(int((installation.var / "pgdata" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+    with suppress(psycopg.Error):
+        link.execute("SELECT 1")
+    link.close()
     wait_until(lambda: finished(installation) == 1)
     assert results(installation) == CASES
     assert endpoint.stats()["calls"] == 2 * CASES

@@ -18,6 +18,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import get_language_info, gettext
 
 from evolution.actors import Role
+from evolution.durations import say_seconds
 from evolution.loop.reasons import SMALLEST_P, WORDS, explain_reasons
 from evolution.models import Evaluation
 from evolution.states import Split
@@ -141,18 +142,7 @@ def points(share: float | None) -> SafeString | str:
 @register.filter
 def duration(seconds: Any) -> str:
     """A time in words, of its two largest units: 1 h 20 min, 45 s; less than a second in milliseconds; or a dash."""
-    if not isinstance(seconds, int | float):
-        return "–"
-    if seconds < 1:
-        return gettext("%(n)s ms") % {"n": round(1000 * seconds)}
-    if seconds < 10:
-        return gettext("%(n)s s") % {"n": f"{seconds:.1f}"}
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    values = {"h": hours, "min": minutes, "s": rest}
-    if hours:
-        return gettext("%(h)s h %(min)s min") % values
-    return gettext("%(min)s min %(s)s s") % values if minutes else gettext("%(n)s s") % {"n": rest}
+    return say_seconds(seconds) if isinstance(seconds, int | float) else "–"
 
 
 @register.filter
@@ -162,19 +152,28 @@ def milliseconds(value: Any) -> str:
 
 
 @register.filter
+def milliseconds_more(value: Any) -> str:
+    """A difference of milliseconds in words, with its sign; or a dash."""
+    if not isinstance(value, int | float):
+        return "–"
+    return ("+" if value > 0 else "−" if value < 0 else "") + milliseconds(abs(value))
+
+
+@register.filter
 def thousands(number: Any) -> str:
     """A count with its thousands set apart, so that long ones can be read."""
     return f"{number:,}".replace(",", "\u202f") if isinstance(number, int) else figure(number)
 
 
 @register.filter
-def money(amount: Any) -> str:
-    """An amount in MODEL_CURRENCY: two decimals, and below 1 as many as three digits take; or a dash."""
+def money(amount: Any, currency: Any = "") -> str:
+    """An amount, in MODEL_CURRENCY without another: two decimals, below 1 as many as three digits take; or a dash."""
     if not isinstance(amount, int | float | Decimal):
         return "–"
     value = float(amount)
     decimals = 2 if value == 0 or abs(value) >= 1 else min(2 - math.floor(math.log10(abs(value))), 8)
-    return f"{value:,.{decimals}f} {settings.MODEL_CURRENCY}".replace(",", "\u202f")
+    text = f"{value:,.{decimals}f}".replace("-", "−")
+    return f"{text} {currency or settings.MODEL_CURRENCY}".replace(",", "\u202f")
 
 
 @register.filter

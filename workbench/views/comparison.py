@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from evolution.loop.evaluation import describe_faults
 from evolution.models import CaseResult, DatasetCase, Evaluation, Harness
+from evolution.queries import compared_figures as figure_queries
 from evolution.queries import comparison as comparison_queries
 from evolution.queries import evaluations as evaluation_queries
 from workbench.access import Request, get_for, get_harness_for
@@ -58,7 +59,7 @@ def comparison(request: Request, harness: str) -> HttpResponse:
 
 def _pick(request: Request, harness: str, name: str) -> Evaluation | None:
     pk = read_number(request.GET.get(name, ""))
-    related = Evaluation.objects.select_related("dataset_version__dataset")
+    related = Evaluation.objects.select_related("harness", "dataset_version__dataset")
     return None if pk is None else get_for(request, harness, related, pk=pk)
 
 
@@ -90,7 +91,9 @@ def _flips(request: Request, base: Evaluation, candidate: Evaluation) -> dict[st
     filters = _filters(request)
     compared = comparison_queries.compare(base, candidate, **filters)
     counts = compared.counts
+    is_asked = request.GET.get("figures") == "1"
     return {
+        "figures": figure_queries.compare_figures(base, candidate, is_asked=is_asked),
         "comparison": compared,
         "page": Paginator(compared.rows, PAGE_SIZE).get_page(request.GET.get("page", 1)),
         "flips": name_counts(counts),

@@ -5,7 +5,8 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from evolution.loop.evaluation import describe_faults
+from evolution.loop.evaluation import ACTIVE, describe_faults
+from evolution.loop.figures import figures_of
 from evolution.loop.rejudging import can_be_rejudged
 from evolution.loop.runners import detail_runner
 from evolution.models import Evaluation
@@ -13,7 +14,6 @@ from evolution.queries import evaluations as evaluation_queries
 from evolution.queries import progress as progress_queries
 from evolution.queries import results as result_queries
 from evolution.queries import scores as score_queries
-from evolution.queries import speed
 from evolution.queries.budgets import list_budget
 from evolution.queries.stability import tabulate_stability
 from evolution.queries.tallies import tally_results
@@ -39,10 +39,11 @@ def get_evaluation(request: Request, harness: str, pk: int) -> Evaluation:
 def evaluation_page(request: Request, harness: str, pk: int) -> HttpResponse:
     """Show how far an evaluation is and what it scored, with its results."""
     evaluation = get_evaluation(request, harness, pk)
-    is_running = evaluation.state in progress_queries.RUNNING
+    is_running = evaluation.state in ACTIVE
     if response := refresh_when_done(request, running=is_running):
         return response
     context: dict[str, object] = {"evaluation": evaluation, "is_running": is_running}
+    context["details_ms"] = DETAILS_LARGE_MS if evaluation.total > LARGE else DETAILS_MS
     part = wanted_part(request)
     if part in ("", "progress"):
         context |= _live(evaluation)
@@ -77,11 +78,11 @@ def _live(evaluation: Evaluation) -> dict[str, object]:
 
 def _details(evaluation: Evaluation) -> dict[str, object]:
     """What is dearer to add up, and asked for now and then."""
+    figures = figures_of([evaluation])[evaluation.pk]
     return {
-        "details_ms": DETAILS_LARGE_MS if evaluation.total > LARGE else DETAILS_MS,
         "categories": score_queries.score_categories(evaluation),
-        "latencies": speed.list_latencies(evaluation),
-        "cost": speed.measure_cost(evaluation),
+        "latencies": list(figures.latencies.items()),
+        "cost": figures.cost,
         "stability": tabulate_stability(evaluation),
     }
 

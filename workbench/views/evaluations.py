@@ -19,6 +19,7 @@ from evolution.loop.repositories import open_repository
 from evolution.models import Harness
 from evolution.queries import evaluations as evaluation_queries
 from evolution.queries.estimates import estimate_evaluation
+from evolution.tasks.evaluations import count_cases_at_once
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.git.repository import MAIN
 from harness_repo.runtime.faults import KINDS
@@ -45,10 +46,18 @@ def _render_list(request: Request, record: Harness, form: EvaluationForm, **more
             "rows": evaluation_queries.describe_evaluations(page.object_list),
             "versions": evaluation_queries.list_dataset_versions(record),
             "fault_kinds": KINDS,
-            "default_concurrency": settings.EVALUATION_CONCURRENCY,
+            "default_concurrency": _default_concurrency(),
             "currency": settings.MODEL_CURRENCY,
         }
     return render_page(request, "evaluations.html", context, record)
+
+
+def _default_concurrency() -> int | None:
+    """Cases at once where the form names no number; None while the settings of endpoints can't be read."""
+    try:
+        return count_cases_at_once()
+    except LoopError:
+        return None
 
 
 @require_POST
@@ -75,13 +84,18 @@ def estimate(request: Request, harness: str) -> HttpResponse:
     try:
         found, problem = _estimate(record, read_form(form), form.options()), ""
     except (LoopError, HarnessRepoError) as failure:
-        found, problem = None, str(failure)
-    return _render_list(request, record, form, estimate=found, problem=problem)
+        found, problem = [], str(failure)
+    return _render_list(request, record, form, estimates=found, problem=problem)
 
 
-def _estimate(record: Harness, fields: dict[str, Any], options: dict[str, Any]) -> Estimate:
-    known = {name: options[name] for name in ("splits", "repeats", "faults", "is_fresh") if name in options}
-    return estimate_evaluation(record, fields["ref"], fields["dataset_version"], **known)
+def _estimate(record: Harness, fields: dict[str, Any], options: dict[str, Any]) -> list[tuple[str, Estimate]]:
+    """Of the version, and of the base if there is to be one; what there is of that is taken."""
+    known = {name: options[name] for name in ("splits", "repeats", "faults") if name in options}
+    version, is_fresh = fields["dataset_version"], options.get("is_fresh", False)
+    found = [("candidate", estimate_evaluation(record, fields["ref"], version, **known, is_fresh=is_fresh))]
+    if fields["base"]:
+        found.append(("base", estimate_evaluation(record, fields["base"], version, **known)))
+    return found
 
 
 def _resolve(record: Harness, form: EvaluationForm, field: str) -> str:
@@ -115,7 +129,7 @@ def resume(request: Request, harness: str, pk: int) -> HttpResponse:
     with told(request):
         form = BudgetForm(request.POST)
         read_form(form)
-        # The button of an evaluation without a budget says nothing of one.
+        # The button without fields says nothing of one.
         budget = form.budget() if "budget" in request.POST else None
         evaluation_actions.resume_evaluation(actor_of(request), evaluation, budget=budget)
     return redirect("evaluation", harness, pk)
@@ -126,8 +140,11 @@ def rejudge(request: Request, harness: str, pk: int) -> HttpResponse:
     """Have the answers of an evaluation judged by another version of the judge; the agent is not run."""
     evaluation = get_evaluation(request, harness, pk)
     with told(request):
-        judge_ref = read_form(JudgeForm(request.POST))["judge_ref"] or MAIN
-        judged = evaluation_actions.rejudge_evaluation(actor_of(request), evaluation, judge_ref)
+        form = JudgeForm(request.POST)
+        judge_ref = read_form(form)["judge_ref"] or MAIN
+        judged = evaluation_actions.rejudge_evaluation(
+            actor_of(request), evaluation, judge_ref, budget=form.budget() or None
+        )
         return redirect("evaluation", harness, judged.pk)
     return redirect("evaluation", harness, pk)
 

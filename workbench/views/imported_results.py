@@ -11,7 +11,6 @@ from django.views.decorators.http import require_POST
 from evolution.actions.imported_results import import_results
 from evolution.adapters.formats.detect import show_name
 from evolution.adapters.results.detect import Source
-from evolution.adapters.results.wanted import Wanted
 from evolution.loop.imported_results import ImportedResults
 from workbench.access import Request, actor_of, get_harness_for, told
 from workbench.forms import ResultsImportForm, first_error
@@ -30,10 +29,9 @@ def upload(request: Request, harness: str) -> HttpResponse:
     fields = form.cleaned_data
     file = fields["file"]
     source = Source(show_name(Path(file.name)), file.read())
-    wanted = Wanted(variant=fields["variant"], score=fields["score"], threshold=fields["threshold"] or 1.0)
     with told(request):
         imported = import_results(
-            actor_of(request), source, harness_name=record.name, ref=fields["ref"], wanted=wanted
+            actor_of(request), source, harness_name=record.name, ref=fields["ref"], wanted=form.wanted()
         )
         _tell(request, imported)
         return redirect("evaluation", record.name, imported.evaluation.pk)

@@ -22,8 +22,13 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import zipfile
 
-# A sample of a log, unpacked; more than that is an attack or a mistake.
-MOST_MEMBER_BYTES = 512 * 2**20
+# A sample of a log, unpacked, and all of them; more than that is an attack or a mistake. JSON takes up to thirty times
+# its size in memory, of which only what is used of a sample stays.
+MOST_MEMBER_BYTES = 64 * 2**20
+MOST_ARCHIVE_BYTES = 4 * 2**30
+# How much larger than the archive its content may be; real logs are some twenty times as large.
+MOST_RATIO = 200
+SMALL_BYTES = 2**20
 MOST_MEMBERS = 500_000
 _TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 # What unpacking raises on damaged or encrypted members.
@@ -184,6 +189,7 @@ def _read_archive(source: Source, wanted: Wanted) -> MeasuredRun:
             names = archive.namelist()
             if len(names) > MOST_MEMBERS:
                 raise BrokenInput(_("%(name)s holds too many files") % {"name": source.name})
+            _check_size(archive, source)
             start = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
             if start is None:
                 raise BrokenInput(_("%(name)s is no log of Inspect") % {"name": source.name})
@@ -195,20 +201,24 @@ def _read_archive(source: Source, wanted: Wanted) -> MeasuredRun:
         raise BrokenInput(_("%(name)s is a broken archive: %(problem)s") % what) from None
 
 
+def _check_size(archive: "zipfile.ZipFile", source: Source) -> None:
+    """Raise BrokenInput for what unpacks to more than a log does."""
+    size = sum(member.file_size for member in archive.infolist())
+    if size > min(MOST_ARCHIVE_BYTES, SMALL_BYTES + MOST_RATIO * len(source.data)):
+        what = {"name": source.name, "size": size // 2**20}
+        raise BrokenInput(_("%(name)s unpacks to %(size)d MB, which no log does") % what)
+
+
 def _order_samples(names: list[str]) -> Iterator[str]:
     yield from sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
 
 
 def _read_sample(archive: "zipfile.ZipFile", name: str, source: str) -> dict[str, Any] | BrokenInput:
-    """A sample without what nobody reads, which is most of it; what is wrong with one that can't be read."""
+    """A sample, or what is wrong with one that can't be read."""
     try:
-        sample = _read_member(archive, name, source)
+        return _read_member(archive, name, source)
     except BrokenInput as failure:
         return failure
-    events = sample.get("events")
-    if isinstance(events, list):
-        sample["events"] = [e for e in events if isinstance(e, dict) and e.get("event") == "model"]
-    return sample
 
 
 def _read_member(archive: "zipfile.ZipFile", name: str, source: str) -> dict[str, Any]:

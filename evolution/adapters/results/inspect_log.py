@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.messages import check_messages
 from evolution.adapters.formats.values import RecordProblem
-from evolution.adapters.results.inspect_usage import read_calls, split_usage
-from evolution.adapters.results.numbers import NoScore, grade, of_verdict, read_count, read_ms
+from evolution.adapters.results.inspect_usage import read_calls, reduce_event, split_usage
+from evolution.adapters.results.numbers import NoScore, grade, of_verdict, read_count, read_ms, read_repeat
 from evolution.adapters.results.transcripts import Message, Transcript, shown_reply
 from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text, choose, kind_of
 from evolution.errors import BrokenInput
@@ -31,6 +31,10 @@ LIMITS = {
     "working": "time_limit",
 }
 _ATTACHMENT = "attachment://"
+_USED = (
+    "id", "epoch", "input", "target", "messages", "scores", "error", "invalidation", "limit", "model_usage",
+    "working_time", "total_time",
+)  # fmt: skip
 
 
 def fits(document: Any) -> bool:
@@ -46,7 +50,6 @@ def read(document: dict[str, Any], wanted: Wanted) -> MeasuredRun:
 def read_samples(header: dict[str, Any], samples: Iterable[Any], wanted: Wanted) -> MeasuredRun:
     """The run of a log's header and its samples. BrokenInput without a sample, or where a score has to be chosen."""
     run = as_dict(header.get("eval"))
-    model = as_text(run.get("model"))
     items = Items()
     known = list(_sound(samples, wanted, items))
     if not known:
@@ -54,28 +57,17 @@ def read_samples(header: dict[str, Any], samples: Iterable[Any], wanted: Wanted)
         what = {"name": wanted.name, "status": status}
         raise BrokenInput(_("%(name)s has no samples (status of the log: %(status)s)") % what)
     score = _choose_score(known, wanted)
-    cases: dict[str, MeasuredCase] = {}
-    results = []
-    for number, sample in enumerate(known):
-        try:
-            result = _read_sample(sample, score, model, wanted)
-            cases.setdefault(result.key, _read_case(result.key, sample, run))
-            results.append(result)
-        except RecordProblem as problem:
-            items.reject(f"{wanted.name}: samples.{number} ({as_text(sample.get('id'))})", problem)
-    epochs = read_count(as_dict(run.get("config")).get("epochs"))
+    cases, results = _read_known(known, run, score, wanted, items)
     return MeasuredRun(
         format=FORMAT,
         dataset=wanted.name_dataset(as_text(run.get("task"))),
-        model=model,
+        model=as_text(run.get("model")),
         judge=f"{FORMAT} {score}".strip(),
         user_model="",
-        cases=list(cases.values()),
+        cases=cases,
         results=results,
-        repeats=max(epochs, 1),
-        declared=[
-            text for key in as_list(as_dict(run.get("dataset")).get("sample_ids")) if (text := as_text(key))
-        ],
+        repeats=max(read_count(as_dict(run.get("config")).get("epochs")), 1),
+        declared=_list_declared(run),
         problems=items.problems,
         details={
             "version": as_text(as_dict(run.get("revision")).get("commit")),
@@ -85,10 +77,49 @@ def read_samples(header: dict[str, Any], samples: Iterable[Any], wanted: Wanted)
     )
 
 
+def _read_known(
+    samples: Iterable[dict[str, Any]], run: Mapping[str, Any], score: str, wanted: Wanted, items: Items
+) -> tuple[list[MeasuredCase], list[MeasuredResult]]:
+    model = as_text(run.get("model"))
+    cases: dict[str, MeasuredCase] = {}
+    results = []
+    for number, sample in enumerate(samples):
+        try:
+            result = _read_sample(sample, score, model, wanted)
+            cases.setdefault(result.key, _read_case(result.key, sample, run))
+            results.append(result)
+        except RecordProblem as problem:
+            items.reject(f"{wanted.name}: samples.{number} ({as_text(sample.get('id'))})", problem)
+    return list(cases.values()), results
+
+
+def _list_declared(run: Mapping[str, Any]) -> list[str]:
+    """The ids of all samples of the dataset, also of those that the log has not."""
+    declared = map(as_text, as_list(as_dict(run.get("dataset")).get("sample_ids")))
+    return [key for key in declared if key]
+
+
+def _reduce_sample(sample: dict[str, Any]) -> dict[str, Any]:
+    """The sample with what is read of it, which is a small part."""
+    reduced = {name: sample[name] for name in _USED if name in sample}
+    resolve = _Attachments(sample).resolve
+    reduced |= {name: resolve(reduced[name]) for name in ("input", "messages") if name in reduced}
+    events = [event for event in as_list(sample.get("events")) if as_dict(event).get("event") == "model"]
+    scores = as_dict(sample.get("scores"))
+    reduced["scores"] = {name: _reduce_score(score) for name, score in scores.items()}
+    return reduced | {"events": [reduce_event(event) for event in events]}
+
+
+def _reduce_score(score: Any) -> Any:
+    if not isinstance(score, dict):
+        return score
+    return {name: score[name] for name in ("value", "explanation") if name in score}
+
+
 def _sound(samples: Iterable[Any], wanted: Wanted, items: Items) -> Iterator[dict[str, Any]]:
     for number, sample in enumerate(samples):
         if isinstance(sample, dict):
-            yield sample
+            yield _reduce_sample(sample)
         else:
             items.reject(f"{wanted.name}: samples.{number}", sample or _("a record must be an object"))
 
@@ -106,8 +137,7 @@ def _choose_score(samples: list[dict[str, Any]], wanted: Wanted) -> str:
 
 
 def _read_case(key: str, sample: dict[str, Any], run: Mapping[str, Any]) -> MeasuredCase:
-    resolve = _Attachments(sample).resolve
-    given = resolve(sample.get("input"))
+    given = sample.get("input")
     target = sample.get("target")
     targets = [text for text in (target if isinstance(target, list) else [target]) if isinstance(text, str)]
     return MeasuredCase(
@@ -138,7 +168,7 @@ def _read_sample(sample: dict[str, Any], score: str, model: str, wanted: Wanted)
         raise RecordProblem(_("`%(name)s` is missing") % {"name": "id"})
     failure = _read_failure(sample)
     status = "model_error" if failure else LIMITS.get(as_text(as_dict(sample.get("limit")).get("type")), "ok")
-    messages = _plain(_Attachments(sample).resolve(as_list(sample.get("messages"))))
+    messages = _plain(as_list(sample.get("messages")))
     calls = read_calls(as_list(sample.get("events")), model)
     latency = read_ms(sample.get("working_time"), 1000) or read_ms(sample.get("total_time"), 1000)
     transcript = Transcript(messages, calls, (), latency, status, failure).to_dict()
@@ -150,7 +180,7 @@ def _read_sample(sample: dict[str, Any], score: str, model: str, wanted: Wanted)
     return MeasuredResult(
         key=key,
         # Epochs count from 1.
-        repeat=max(read_count(sample.get("epoch")) - 1, 0),
+        repeat=read_repeat(sample, "epoch", first=1),
         **_read_scores(sample, score, failure, wanted),
         reply=shown_reply(transcript),
         trajectory=transcript,

@@ -41,6 +41,20 @@ def split_usage(by_model: Mapping[str, Any], model: str) -> tuple[Tokens, Tokens
     return mine, others
 
 
+def reduce_event(event: Mapping[str, Any]) -> dict[str, Any]:
+    """A model event with what is read of it: not what was sent and answered, which the messages have too."""
+    output = as_dict(event.get("output"))
+    reduced = {name: output[name] for name in ("usage", "time", "model") if name in output}
+    stops = [
+        {"stop_reason": as_dict(choice).get("stop_reason")} for choice in as_list(output.get("choices"))[:1]
+    ]
+    return {
+        **{name: event[name] for name in ("event", "model", "working_time") if name in event},
+        "error": bool(event.get("error")),
+        "output": {**reduced, "choices": stops},
+    }
+
+
 def read_calls(events: Iterable[Any], model: str) -> list[CallRecord]:
     """The calls of the evaluated model, in order."""
     made = [event for event in events if isinstance(event, dict) and event.get("event") == "model"]

@@ -1,15 +1,19 @@
 """Scores and figures as sources have them: read strictly, since what is no score must not become one."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 
+from evolution.adapters.formats.values import RecordProblem
 from evolution.adapters.results.wanted import Wanted
 
 # What tau2-bench, for one, allows a reward of 1 to be off.
 TOLERANCE = 1e-6
 MOST_COUNT = 2**31 - 1
+# Trials of a case; a larger number is a mistake, and stands for as many results that are missing.
+MOST_REPEATS = 1000
 MOST_MS = 1e12
 MOST_COST = 100_000
 
@@ -49,8 +53,26 @@ def _share(value: object, full_marks: float) -> float:
 
 
 def read_share(value: object) -> float:
-    """A number between 0 and 1, or 0."""
+    """The score of what has failed or passed already: a number, cut to 0-1, and 0 where there is none.
+
+    Raises NoScore for infinity and what is not a number.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NoScore(_("no number: %(value)s") % {"value": value})
     return min(max(_finite(value), 0.0), 1.0)
+
+
+def read_repeat(record: Mapping[str, Any], name: str, first: int = 0) -> int:
+    """The number of a trial, from 0 on, where the source counts from `first`; 0 where the record has no such field.
+
+    Raises RecordProblem for what is no such number: it would be taken for another trial's result.
+    """
+    value = record.get(name, first)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value - first < MOST_REPEATS:
+        raise RecordProblem(
+            _("`%(name)s` is no number of a trial: %(value)s") % {"name": name, "value": repr(value)[:100]}
+        )
+    return value - first
 
 
 def read_count(value: Any) -> int:

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.messages import check_messages, split_request
 from evolution.adapters.formats.values import RecordProblem
-from evolution.adapters.results.numbers import NoScore, grade, read_cost, read_count, read_ms
+from evolution.adapters.results.numbers import NoScore, grade, read_cost, read_count, read_ms, read_share
 from evolution.adapters.results.transcripts import Transcript, shown_reply
 from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_text
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
@@ -182,6 +182,9 @@ def _read_scores(record: dict[str, Any], wanted: Wanted) -> dict[str, Any]:
         scores = grade(bool(given), Wanted()) if given is not None else grade(record.get("score"), wanted)
     except NoScore as failure:
         return {"error_kind": "judge_output", "error": f"$.score: {failure}"}
-    if record.get("effectiveness") is not None:
-        scores["effectiveness"] = float(record["effectiveness"])
+    try:
+        if record.get("effectiveness") is not None:
+            scores["effectiveness"] = read_share(record["effectiveness"])
+    except NoScore as failure:
+        return {"error_kind": "judge_output", "error": f"$.effectiveness: {failure}"}
     return scores

@@ -8,14 +8,14 @@ https://www.promptfoo.dev/docs/configuration/outputs/
 """
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.values import RecordProblem
-from evolution.adapters.results.numbers import of_verdict, read_cost, read_count, read_ms, read_share
+from evolution.adapters.results.numbers import NoScore, of_verdict, read_cost, read_count, read_ms, read_share
 from evolution.adapters.results.transcripts import Message, Transcript
 from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text, choose, kind_of
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
@@ -44,21 +44,13 @@ def read(document: dict[str, Any], wanted: Wanted) -> MeasuredRun:
     items = Items()
     rows = list(_number_rows(_find_rows(document), wanted, items))
     variants = list(dict.fromkeys(_name_variant(row) for _where, row in rows))
-    variant = choose(variants, wanted.variant, "--variant")
+    variant = _choose_variant(variants, wanted.variant)
     keys = _name_cases([row for _where, row in rows])
     cases: dict[str, MeasuredCase] = {}
-    results: list[MeasuredResult] = []
-    repeats: dict[str, int] = defaultdict(int)
-    for where, row in rows:
-        key = keys[_identify(row)]
-        cases.setdefault(key, _read_case(key, row))
-        if _name_variant(row) != variant:
-            continue
-        try:
-            results.append(_read_row(row, key, repeats[key]))
-        except RecordProblem as problem:
-            items.reject(where, problem)
-        repeats[key] += 1
+    for _where, row in rows:
+        cases.setdefault(keys[_identify(row)], _read_case(keys[_identify(row)], row))
+    own = [(where, keys[_identify(row)], row) for where, row in rows if _name_variant(row) == variant]
+    results = list(_read_results(own, items))
     config = as_dict(document.get("config"))
     return MeasuredRun(
         format=FORMAT,
@@ -68,11 +60,35 @@ def read(document: dict[str, Any], wanted: Wanted) -> MeasuredRun:
         user_model="",
         cases=list(cases.values()),
         results=results,
-        repeats=max(repeats.values(), default=1),
+        repeats=max(Counter(key for _where, key, _row in own).values(), default=1),
         variant=variant if len(variants) > 1 else "",
         problems=items.problems,
         details={"version": as_text(document.get("evalId")), "prompt": variant.partition(" | ")[2]},
     )
+
+
+def _choose_variant(variants: list[str], wanted: str) -> str:
+    """The variant of that name, or the only one of that provider, prompt's number or label."""
+    meant = [name for name in variants if wanted and wanted in _list_names(name)]
+    return choose(variants, meant[0] if len(meant) == 1 else wanted, "--variant")
+
+
+def _list_names(variant: str) -> set[str]:
+    """Such as "gpt-4o | 1: Answer briefly": also its parts."""
+    provider, _bar, prompt = variant.rpartition(" | ")
+    number, _colon, label = prompt.partition(": ")
+    return {variant, provider, prompt, number, label, f"{provider} | {number}"}
+
+
+def _read_results(rows: Iterable[tuple[str, str, dict[str, Any]]], items: Items) -> Iterator[MeasuredResult]:
+    """A result for each row of one run; the n-th row of a case is its n-th repeat."""
+    repeats: Counter[str] = Counter()
+    for where, key, row in rows:
+        try:
+            yield _read_row(row, key, repeats[key])
+        except RecordProblem as problem:
+            items.reject(where, problem)
+        repeats[key] += 1
 
 
 def _number_rows(rows: list[Any], wanted: Wanted, items: Items) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -199,9 +215,12 @@ def _read_scores(row: Mapping[str, Any]) -> dict[str, Any]:
         return {"error_kind": "judge_output", "error": f"success: {success!r}"[:200]}
     named = as_dict(row.get("namedScores")).get("effectiveness")
     score = row.get("score") if named is None else named
-    scores = of_verdict(passed=success, share=read_share(score))
-    if named is not None:
-        scores["effectiveness"] = read_share(named)
+    try:
+        scores = of_verdict(passed=success, share=read_share(score))
+        if named is not None:
+            scores["effectiveness"] = read_share(named)
+    except NoScore as failure:
+        return {"error_kind": "judge_output", "error": f"score: {failure}"}
     findings = [
         {"kind": as_text(as_dict(part.get("assertion")).get("type")), "text": as_text(part.get("reason"))}
         for part in as_list(grading.get("componentResults"))

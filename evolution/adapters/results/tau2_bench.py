@@ -14,7 +14,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.values import RecordProblem
-from evolution.adapters.results.numbers import NoScore, grade, read_cost, read_count, read_ms
+from evolution.adapters.results.numbers import NoScore, grade, read_cost, read_count, read_ms, read_repeat
 from evolution.adapters.results.transcripts import Message, Transcript, read_request, shown_reply
 from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
@@ -54,15 +54,7 @@ def read(document: dict[str, Any], wanted: Wanted) -> MeasuredRun:
     domain = as_text(as_dict(info.get("environment_info")).get("domain_name"))
     items = Items()
     cases = {case.key: case for case in _read_tasks(as_list(document.get("tasks")), domain, items)}
-    results = []
-    for number, simulation in enumerate(as_list(document.get("simulations"))):
-        where = f"{wanted.name}: simulations.{number}"
-        try:
-            result = _read_simulation(as_dict(simulation), wanted)
-            cases.setdefault(result.key, _case_of_transcript(result.key, as_dict(simulation), domain))
-            results.append(result)
-        except RecordProblem as problem:
-            items.reject(where, problem)
+    results = list(_read_simulations(as_list(document.get("simulations")), domain, wanted, items, cases))
     agent, user = as_dict(info.get("agent_info")), as_dict(info.get("user_info"))
     return MeasuredRun(
         format=FORMAT,
@@ -80,6 +72,19 @@ def read(document: dict[str, Any], wanted: Wanted) -> MeasuredRun:
             "made_at": as_text(document.get("timestamp")),
         },
     )
+
+
+def _read_simulations(
+    simulations: list[Any], domain: str, wanted: Wanted, items: Items, cases: dict[str, MeasuredCase]
+) -> Iterator[MeasuredResult]:
+    """The results; the case of one whose task the file has not is added to `cases`."""
+    for number, simulation in enumerate(map(as_dict, simulations)):
+        try:
+            result = _read_simulation(simulation, wanted)
+            cases.setdefault(result.key, _case_of_transcript(result.key, simulation, domain))
+            yield result
+        except RecordProblem as problem:
+            items.reject(f"{wanted.name}: simulations.{number}", problem)
 
 
 def _read_tasks(tasks: list[Any], domain: str, items: Items) -> Iterator[MeasuredCase]:
@@ -151,7 +156,7 @@ def _read_simulation(simulation: dict[str, Any], wanted: Wanted) -> MeasuredResu
     tokens = transcript["usage"]
     return MeasuredResult(
         key=key,
-        repeat=read_count(simulation.get("trial")),
+        repeat=read_repeat(simulation, "trial"),
         **_read_scores(reward, kind, note or reason, wanted),
         findings=list(_list_findings(reward)),
         reply=shown_reply(transcript),

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.values import RecordProblem
-from evolution.adapters.results.numbers import NoScore, grade, read_count
+from evolution.adapters.results.numbers import NoScore, grade, read_repeat
 from evolution.adapters.results.tau2_bench import build_request
 from evolution.adapters.results.transcripts import Transcript, read_request, shown_reply
 from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text
@@ -73,7 +73,7 @@ def _read_entry(entry: dict[str, Any], wanted: Wanted) -> MeasuredResult:
     transcript = Transcript(as_list(entry.get("traj")), status=status, error=failure).to_dict()
     return MeasuredResult(
         key=key,
-        repeat=read_count(entry.get("trial")),
+        repeat=read_repeat(entry, "trial"),
         reply=shown_reply(transcript),
         trajectory=transcript,
         **_read_scores(entry, failure, wanted),

@@ -50,10 +50,15 @@ def choose(known: list[str], wanted: str, option: str) -> str:
         return wanted
     if not wanted and len(known) == 1:
         return known[0]
-    what = {"option": option, "known": ", ".join(known), "count": len(known), "wanted": wanted}
+    what = {
+        "option": option,
+        "known": "".join(f"\n  {name}" for name in known),
+        "count": len(known),
+        "wanted": wanted,
+    }
     if wanted:
-        raise BrokenInput(_("there is no %(wanted)s in the file; give %(option)s one of: %(known)s") % what)
-    raise BrokenInput(_("the file has %(count)d; choose one with %(option)s: %(known)s") % what)
+        raise BrokenInput(_("there is no %(wanted)s in the file; give %(option)s one of:%(known)s") % what)
+    raise BrokenInput(_("the file has %(count)d; choose one with %(option)s:%(known)s") % what)
 
 
 def kind_of(failure: str) -> str:

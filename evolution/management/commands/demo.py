@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evolution.errors import LoopError
+from evolution.management.infrastructure import tell_what_is_away
 from evolution.management.unattended import Outcomes, UnattendedLoop, make_fresh_harness
 
 COLUMNS = ("version", "accuracy", "effectiveness", "fixed", "broken", "decision")
@@ -26,9 +27,10 @@ class Command(BaseCommand):
         """Run it on a fresh harness."""
         started = time.monotonic()
         try:
-            harness = make_fresh_harness()
-            self._say(f"harness {harness.name}")
-            outcomes = UnattendedLoop(harness, self._say).run()
+            with tell_what_is_away():
+                harness = make_fresh_harness()
+                self._say(f"harness {harness.name}")
+                outcomes = UnattendedLoop(harness, self._say).run()
         except LoopError as error:
             raise CommandError(str(error)) from None
         self._say(f"{time.monotonic() - started:.0f} s")

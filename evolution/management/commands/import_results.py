@@ -1,6 +1,7 @@
 """Takes results that other programs made in as an evaluation."""
 
 import json
+import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 from typing import Any
@@ -15,21 +16,26 @@ from evolution.adapters.results.wanted import Wanted
 from evolution.errors import LoopError
 from evolution.loop.evaluation import average_scores
 from evolution.loop.imported_results import ImportedResults
+from evolution.management.evaluation_report import format_counts
+from evolution.management.infrastructure import tell_what_is_away
 from harness_repo.git.errors import HarnessRepoError
 
 # Exit code when what is named is not there, or the file can't be read.
 USAGE = 2
+# When something was left out.
+LEFT_OUT = 4
 MOST_SHOWN = 20
 
 
 class Command(BaseCommand):
-    """Exit code 0: the results are there, whatever they say; 2: nothing was taken in."""
+    """Exit code 0: the results are there, whatever they say; 2: nothing was taken in; 4: not everything was."""
 
     help = (
         "Take results that were made elsewhere in as an evaluation: runs of tau2-bench and tau-bench, logs of\n"
         "Inspect, results of promptfoo, and the format below. What a file is, its content says. Without --harness\n"
         "and --ref it is an evaluation of an unknown version, to be compared with others of the same cases. The\n"
-        f"same file again is the evaluation that is there.\n\n{plain.__doc__}"
+        "same file again is the evaluation that is there. Exit code 0: all was taken in; 2: nothing was; 4: some of\n"
+        f"it was left out, or the database is away.\n\n{plain.__doc__}"
     )
 
     def create_parser(self, *args: Any, **kwargs: Any) -> Any:
@@ -51,13 +57,14 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Import, and say what is there now."""
         try:
-            imported = import_results(
-                SYSTEM,
-                options["path"],
-                harness_name=options["harness"],
-                ref=options["ref"],
-                wanted=_read_options(options),
-            )
+            with tell_what_is_away():
+                imported = import_results(
+                    SYSTEM,
+                    options["path"],
+                    harness_name=options["harness"],
+                    ref=options["ref"],
+                    wanted=_read_options(options),
+                )
         except (LoopError, HarnessRepoError) as error:
             raise CommandError(str(error), returncode=USAGE) from None
         for problem in imported.problems[:MOST_SHOWN]:
@@ -66,6 +73,8 @@ class Command(BaseCommand):
             self.stderr.write(_("and %(count)s more") % {"count": more})
         summary = summarise(imported)
         self.stdout.write(json.dumps(summary) if options["as_json"] else _format(imported, summary))
+        if imported.problems:
+            sys.exit(LEFT_OUT)
 
 
 def _read_options(options: dict[str, Any]) -> Wanted:
@@ -85,6 +94,11 @@ def summarise(imported: ImportedResults) -> dict[str, Any]:
         "cases": averages.cases,
         "results": averages.results,
         "errors": averages.errors,
+        "left_out": len(imported.problems),
+        "known": not imported.is_new,
+        "accuracy": averages.accuracy,
+        "effectiveness": averages.effectiveness,
+        "harness": evaluation.harness.name,
     }
 
 
@@ -98,6 +112,5 @@ def _format(imported: ImportedResults, summary: dict[str, Any]) -> str:
         for name, value in (("accuracy", averages.accuracy), ("effectiveness", averages.effectiveness))
         if value is not None
     ]
-    counts = f"{summary['results']} results over {summary['cases']} cases, {summary['errors']} errors"
     where = f"{evaluation.harness.name}, {evaluation.dataset_version}"
-    return f"evaluation {evaluation.pk}{known} of {where}: {counts}; {', '.join(scores) or 'no score'}"
+    return f"evaluation {evaluation.pk}{known} of {where}: {format_counts(summary)}; {', '.join(scores) or 'no score'}"

@@ -14,6 +14,7 @@ from evolution.demonstration import load_cases
 from evolution.errors import LoopError
 from evolution.loop.datasets import import_dataset
 from evolution.management.counting import count_clusters, count_failures
+from evolution.management.infrastructure import tell_what_is_away
 from evolution.models import Evaluation, Event, Harness
 from evolution.states import CaseState
 from evolution.tasks.evaluations import perform_evaluation
@@ -37,19 +38,23 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Load what is missing."""
-        was_there = Harness.objects.filter(name=NAME).exists()
         try:
-            harness = ensure_starter(SYSTEM, NAME)
-            import_dataset(SYSTEM, harness, NAME, load_cases())
-            evaluation = self._measure(harness)
-            self._take_failures(evaluation)
-            if not options["no_clusters"]:
-                self._cluster(harness)
+            with tell_what_is_away():
+                was_there = Harness.objects.filter(name=NAME).exists()
+                harness = self._load(with_clusters=not options["no_clusters"])
         except LoopError as error:
             raise CommandError(str(error)) from None
         figures = f"{count_failures(harness.failures.count())}, {count_clusters(harness.clusters.count())}"
         state = "is there already" if was_there else "is loaded"
         self.stdout.write(f"the demonstration {state}: harness {harness.name}, {figures}")
+
+    def _load(self, *, with_clusters: bool) -> Harness:
+        harness = ensure_starter(SYSTEM, NAME)
+        import_dataset(SYSTEM, harness, NAME, load_cases())
+        self._take_failures(self._measure(harness))
+        if with_clusters:
+            self._cluster(harness)
+        return harness
 
     def _measure(self, harness: Harness) -> Evaluation:
         """Measure the first version; once is enough, whatever the harness has become since."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evolution.loop.pruning import Pruned, count_calls, delete_calls, select_calls
+from evolution.loop.pruning import Pruned, count_calls, prune_calls, select_calls
 
 DEFAULT_DAYS = 90
 
@@ -37,9 +37,9 @@ class Command(BaseCommand):
         if days is None:
             days = 0.0 if options["model"] else DEFAULT_DAYS
         if not 0 <= days < 36_500:
-            raise CommandError(f"--unused-for {days:g}: give a number of days from 0")
+            raise CommandError(f"--unused-for {days:g}: give a number of days from 0", returncode=2)
         calls = select_calls(days, options["model"])
-        pruned = count_calls(calls) if options["dry_run"] else delete_calls(calls)
+        pruned = count_calls(calls) if options["dry_run"] else prune_calls(calls)
         self.stdout.write(_write(pruned, options))
 
 

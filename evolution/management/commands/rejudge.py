@@ -1,29 +1,25 @@
 """Scores the answers of an evaluation by another version of the judge."""
 
-import json
-import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from evolution.actions.evaluations import rejudge_evaluation
 from evolution.actors import SYSTEM
-from evolution.errors import LoopError
-from evolution.management.commands.evaluate import HAS_ERRORS, format_summary, summarise
-from evolution.models import Evaluation
+from evolution.management.budget_options import add_budget_options, read_budget
+from evolution.management.infrastructure import reach_broker, refuse, tell_what_is_away
+from evolution.management.waiting import find_evaluation, report, wait_for
 from evolution.states import EvaluationState
-from evolution.tasks.evaluations import perform_evaluation
-from harness_repo.git.errors import HarnessRepoError
 
 
 class Command(BaseCommand):
-    """Exit code 0: queued or finished; 2: no such evaluation or judge; 4: ended with errors."""
+    """Exit code 0: queued or finished; 2: no such evaluation or judge; 4: errors, budget, infrastructure."""
 
     help = (
         "Score the answers of an evaluation by another version of its judge, as an evaluation of its own; no agent is "
         "run. Exit code 0: queued, or finished with --wait; 2: there is no such evaluation or version of the judge; "
-        "4: some results are errors, which are no scores."
+        "4: some results are errors, which are no scores, or the budget, the database or the broker stopped it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -37,27 +33,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--fresh", action="store_true", help="ask the judge anew, whatever it has answered"
         )
-        parser.add_argument("--wait", action="store_true", help="work on it here until it has ended")
+        add_budget_options(parser, "what the judge may use at most; it ends with errors then")
+        parser.add_argument("--wait", action="store_true", help="work on it here, too, until it has ended")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Start it, and with --wait perform it, and print what it came to."""
-        made = self._start(options)
-        is_reused = made.state == EvaluationState.FINISHED
-        if options["wait"] and not is_reused:
-            perform_evaluation(made)
-            made.refresh_from_db()
-        summary = summarise(made, is_reused=is_reused)
-        self.stdout.write(json.dumps(summary) if options["json"] else format_summary(summary))
-        if summary["errors"] or made.state == EvaluationState.CANCELLED:
-            sys.exit(HAS_ERRORS)
-
-    def _start(self, options: dict[str, Any]) -> Evaluation:
-        evaluation = Evaluation.objects.filter(pk=options["evaluation"]).first()
-        if evaluation is None:
-            raise CommandError(f"there is no evaluation {options['evaluation']}", returncode=2)
-        wanted = {"is_fresh": options["fresh"], "enqueue": not options["wait"]}
-        try:
-            return rejudge_evaluation(SYSTEM, evaluation, options["judge_ref"], **wanted)
-        except (LoopError, HarnessRepoError) as error:
-            raise CommandError(str(error), returncode=2) from None
+        with tell_what_is_away():
+            source = find_evaluation(options["evaluation"])
+            wanted = {"is_fresh": options["fresh"], "budget": read_budget(options)}
+            wanted["enqueue"] = reach_broker(must=not options["wait"])
+            made = refuse(lambda: rejudge_evaluation(SYSTEM, source, options["judge_ref"], **wanted))
+            is_reused = made.state == EvaluationState.FINISHED
+            if options["wait"]:
+                wait_for(made, self.stderr)
+            report(self, made, as_json=options["json"], is_reused=is_reused)

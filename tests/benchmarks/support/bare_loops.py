@@ -7,9 +7,11 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any, TextIO
 
 import aiohttp
@@ -53,6 +55,7 @@ async def official_client(base_url: str) -> AsyncIterator[Ask]:
 
 
 CLIENTS = {"aiohttp": aiohttp_client, "openai": official_client}
+THREADS = "threads"
 
 
 async def run_case(ask: Ask, number: int, *, salt: str, model: str, tools: bool) -> dict[str, Any]:
@@ -98,6 +101,45 @@ async def run_all(options: argparse.Namespace, out: TextIO) -> None:
         await asyncio.gather(*[work() for _ in range(options.concurrency)])
 
 
+def run_threads(options: argparse.Namespace, out: TextIO) -> None:
+    """The official client that blocks, in so many threads."""
+    numbers: Iterator[int] = iter(range(1, options.cases + 1))
+    turn = Lock()
+    with openai.OpenAI(base_url=options.base_url, api_key="none", max_retries=4) as client:
+
+        async def ask(body: dict[str, Any]) -> Message:
+            completion = client.chat.completions.create(**body)
+            said: Message = completion.choices[0].message.model_dump(exclude_none=True)
+            return said
+
+        def work() -> None:
+            while True:
+                with turn:
+                    number = next(numbers, None)
+                if number is None:
+                    return
+                case = finish(
+                    run_case(ask, number, salt=options.salt, model=options.model, tools=options.tools)
+                )
+                with turn:
+                    out.write(json.dumps(case) + "\n")
+                    out.flush()
+
+        with ThreadPoolExecutor(options.concurrency) as pool:
+            for done in [pool.submit(work) for _ in range(options.concurrency)]:
+                done.result()
+
+
+def finish(coroutine: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """What a coroutine returns that blocks instead of waiting."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        returned: dict[str, Any] = end.value
+        return returned
+    raise RuntimeError("it waits")
+
+
 def peak_mb() -> float:
     """The most memory this process had; ru_maxrss would begin with what its parent had when it forked."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -107,7 +149,7 @@ def peak_mb() -> float:
 def main() -> None:
     """Run, and print what it took; CPU without the imports."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("client", choices=CLIENTS)
+    parser.add_argument("client", choices=[*CLIENTS, THREADS])
     parser.add_argument("base_url")
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--concurrency", type=int, default=50)
@@ -118,7 +160,10 @@ def main() -> None:
     options = parser.parse_args()
     began, used = time.monotonic(), time.process_time()
     with Path(options.out).open("w") as out:
-        uvloop.run(run_all(options, out))
+        if options.client == THREADS:
+            run_threads(options, out)
+        else:
+            uvloop.run(run_all(options, out))
     figures = {
         "wall_s": time.monotonic() - began,
         "cpu_s": time.process_time() - used,

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +58,8 @@ class Bench:
     var: Path
     endpoint: Endpoint
     many: int = 50_000
-    # of the rows about speed; the best one counts, since other work on the machine only slows them down
+    # of the rows about speed; the best one counts, since other work on the machine only slows them down, but of
+    # their starts the slowest
     tries: int = 1
     harnesses: dict[str, Any] = field(default_factory=make_harnesses)
 
@@ -139,9 +140,15 @@ def speed(bench: Bench, name: str, load: Load, least: float) -> list[Line]:
     is_sound = is_sound and max(one["peak"] for one in tries) <= load.concurrency
     lines = [
         Line(name, ours, f"efficiency >= {least}, all right", is_sound and ours["efficiency"] >= least),
-        Line(f"{name}: start", {"start_s": ours["start_s"]}, "start_s <= 1", ours["start_s"] <= 1),
+        start_line(name, tries),
     ]
-    return [*lines, *(bare_line(bench, name, load, client) for client in ("aiohttp", "openai"))]
+    return [*lines, *(bare_line(bench, name, load, client) for client in ("aiohttp", "openai", "threads"))]
+
+
+def start_line(name: str, tries: Sequence[Mapping[str, Any]]) -> Line:
+    """From the start to the first call, of all tries the slowest."""
+    slowest = max(one["start_s"] for one in tries)
+    return Line(f"{name}: start", {"start_s": slowest}, "start_s <= 1", slowest <= 1)
 
 
 def bare_line(bench: Bench, name: str, load: Load, client: str) -> Line:

@@ -127,7 +127,7 @@ def test_base_that_ended_with_errors_is_resumed() -> None:
     harness = make_harness()
     make_version(harness)
     base = evaluations.start_evaluation(DEV, harness, "main")
-    evaluations.cancel_evaluation(DEV, base)
+    Evaluation.objects.update(state=EvaluationState.PARTIAL)
     candidate = evaluations.start_evaluation(DEV, harness, teach_branch(harness), base="main")
     base.refresh_from_db()
     assert (candidate.base, base.state) == (base, EvaluationState.QUEUED)
@@ -152,3 +152,20 @@ def test_resume_may_raise_the_budget() -> None:
     evaluations.resume_evaluation(DEV, evaluation, budget={"calls": 100})
     evaluation.refresh_from_db()
     assert (evaluation.budget, evaluation.stopped_by) == ({"calls": 100}, "")
+
+
+def test_evaluation_that_had_no_budget_is_given_one_when_it_is_resumed() -> None:
+    evaluation = start()
+    evaluations.cancel_evaluation(DEV, evaluation)
+    evaluations.resume_evaluation(DEV, evaluation, budget={"tokens": 5000})
+    evaluation.refresh_from_db()
+    assert (evaluation.state, evaluation.budget) == (EvaluationState.QUEUED, {"tokens": 5000})
+
+
+def test_budget_holds_for_the_candidate_and_as_much_for_the_base() -> None:
+    harness = make_harness()
+    make_version(harness)
+    commit = teach_branch(harness)
+    candidate = evaluations.start_evaluation(DEV, harness, commit, base="main", budget={"calls": 9})
+    assert candidate.base is not None
+    assert candidate.budget == candidate.base.budget == {"calls": 9}

@@ -12,6 +12,7 @@ from evolution.adapters.rehearsal.model import RehearsalModel
 from evolution.adapters.routing import RoutedChatModel
 from evolution.errors import LoopError
 from evolution.limits.granting import Wish, grant_shares
+from evolution.limits.shared import SharedPlaces
 from evolution.models import LimitShare, SharedLimit
 from harness_repo.runtime.chat import ChatError, ChatRequest
 from tests.evolution.adapters.misbehaving import after, fail, misbehaving, reply_with
@@ -176,3 +177,12 @@ def test_tokens_that_calls_took_are_counted_as_they_were(settings: Settings) -> 
         limit = SharedLimit.objects.get()
         # Each took ten, of some hundreds that were expected; a second's worth is 1,000.
         assert 980 <= limit.tokens_left <= 1000
+
+
+def test_a_share_of_an_endpoint_is_held_for_as_long_as_its_calls_may_take(settings: Settings) -> None:
+    settings.LLM_ENDPOINTS = [{"base_url": "http://127.0.0.1:9/v1", "model": "m", "seconds": 90}]
+    model = build_model("policy").model
+    assert isinstance(model, RoutedChatModel)
+    places = model.routes[0].health.places
+    assert isinstance(places, SharedPlaces)
+    assert places.wish().longest == 90

@@ -64,3 +64,9 @@ def test_error_sent_with_status_200_keeps_its_kind(error: object, kind: str) -> 
     with pytest.raises(ChatError, match=r"busy|no") as raised:
         read_reply({"error": error}, 1.0)
     assert raised.value.kind == kind
+
+
+def test_tokens_read_from_a_cache_are_part_of_the_prompt() -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 500}}
+    answer = {"choices": [{"message": {"content": "a"}}], "usage": usage}
+    assert read_reply(answer, 1.0).usage.cached_tokens == 10

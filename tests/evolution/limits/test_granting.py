@@ -1,8 +1,10 @@
 import random
 
 import pytest
+from django.db.models.functions import Now
 
-from evolution.limits.granting import Holding, Wish, fair_shares, grant_shares, share_out
+from evolution.limits import granting
+from evolution.limits.granting import Holding, Wish, fair_shares, forget_abandoned, grant_shares, share_out
 from evolution.limits.holders import name_process
 from evolution.models import LimitShare, SharedLimit
 
@@ -72,3 +74,30 @@ def test_limit_that_nobody_holds_any_more_is_forgotten() -> None:
     assert list(LimitShare.objects.values_list("holder", flat=True)) == ["b"]
     grant_shares("b", [Wish("here", 10)])
     assert not SharedLimit.objects.exists()
+
+
+@pytest.mark.django_db
+def test_limits_of_evaluations_whose_workers_have_died_are_forgotten_and_no_other() -> None:
+    *others, _, token = name_process().split(":")
+    gone = ":".join([*others, "1", token])
+    wishes = [Wish(name, 10, wanted=3) for name in ("evaluation:1", "evaluation:2", "endpoint:x")]
+    grant_shares(gone, wishes)
+    grant_shares("a", [wishes[1], Wish("evaluation:3", 10, wanted=3), Wish("evaluation:4", 10, wanted=3)])
+    LimitShare.objects.filter(limit="evaluation:3").update(lease_until=Now())
+    assert forget_abandoned() == 2
+    assert set(SharedLimit.objects.values_list("name", flat=True)) == {
+        "endpoint:x",
+        "evaluation:2",
+        "evaluation:4",
+    }
+    assert forget_abandoned() == 0
+
+
+@pytest.mark.django_db
+def test_share_stays_for_as_long_as_its_last_call_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nobody has said anything for as long as a lease lasts.
+    monkeypatch.setattr(granting, "LEASE_SECONDS", -1.0)
+    grant_shares("a", [Wish("calls", 10, wanted=10, taken=10, longest=60), Wish("others", 10, wanted=10)])
+    wishes = [Wish(name, 10, wanted=10) for name in ("calls", "others")]
+    grants = grant_shares("b", wishes)
+    assert (grants["calls"].share, grants["others"].share) == (0, 10)

@@ -11,12 +11,20 @@ import pytest
 from django.db import connection, transaction
 from pytest_django import Settings
 
+from evolution.errors import LoopError
 from evolution.loop import engine as loop
-from evolution.loop.engine import Engine, work_batch
-from evolution.loop.evaluation import build_scorer, cancel_evaluation, create_evaluation, list_batch
+from evolution.loop.engine import Engine, give_up_starts, work_batch
+from evolution.loop.evaluation import (
+    build_scorer,
+    cancel_evaluation,
+    create_evaluation,
+    list_batch,
+    resume_evaluation,
+)
 from evolution.loop.kept_calls import Ledger
 from evolution.loop.outcomes import CaseOutcome
 from evolution.loop.scoring import Scorer, score_case
+from evolution.loop.shards import ALONE_AFTER, MOST_ATTEMPTS, claim_shards
 from evolution.models import Evaluation
 from evolution.ports import NamedModel
 from evolution.states import EvaluationState, ShardState
@@ -103,7 +111,7 @@ def test_calls_are_counted_and_kept_with_the_results() -> None:
 
 def test_cancelled_evaluation_cuts_off_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "LOOK", 0.05)
-    evaluation = make_large()
+    evaluation = make_large(concurrency=40)
     policy = SlowModel(60)
 
     def cancel() -> bool:
@@ -158,9 +166,125 @@ def test_failure_of_the_worker_itself_costs_its_shards_an_attempt(monkeypatch: p
 
     evaluation = make_large()
     monkeypatch.setattr(loop, "store_batch", fail)
-    with pytest.raises(ExceptionGroup):
+    with pytest.raises(RuntimeError, match="no such thing"):
         Engine([evaluation], score_with(FakeModel(knows))).work()
     assert set(evaluation.shards.values_list("state", "attempts")) >= {(ShardState.QUEUED, 1)}
+
+
+def test_failure_that_stays_ends_the_evaluation_and_is_not_paid_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("no such thing")
+
+    evaluation = make_evaluation(make_harness())
+    policy = FakeModel(knows)
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "store_batch", fail)
+        for _ in range(MOST_ATTEMPTS):
+            with pytest.raises(RuntimeError):
+                Engine([evaluation], score_with(policy)).work()
+        Engine([evaluation], score_with(policy)).work()
+    assert len(policy.asked) == 4 * MOST_ATTEMPTS
+    work_batch([evaluation], score_with(policy))
+    assert evaluation.state == EvaluationState.PARTIAL
+    assert set(evaluation.results.values_list("error_kind", flat=True)) == {"worker_lost"}
+
+
+def refuse(evaluation: Evaluation) -> Scorer:
+    """What a machine builds that lacks a setting."""
+    raise LoopError(f"no endpoint for {evaluation}")
+
+
+def test_what_cannot_be_started_here_is_left_to_others() -> None:
+    evaluation = make_large()
+    engine = Engine([evaluation], refuse)
+    engine.work()
+    assert engine.obstacles == {evaluation.pk: f"no endpoint for {evaluation}"}
+    assert evaluation.results.count() == 0
+    assert set(evaluation.shards.values_list("state", "attempts")) == {(ShardState.QUEUED, 0)}
+    work_batch([evaluation], score_with(FakeModel(knows)))
+    assert evaluation.state == EvaluationState.FINISHED
+
+
+def test_what_nobody_can_start_ends_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "PAUSE", 0)
+    evaluation = make_large()
+    work_batch([evaluation], refuse)
+    assert evaluation.state == EvaluationState.PARTIAL
+    said = set(evaluation.results.values_list("error_kind", "error"))
+    assert said == {("not_started", f"no endpoint for {evaluation}")}
+
+
+def test_what_cannot_be_started_here_is_not_given_up_while_others_are_at_it() -> None:
+    evaluation = make_large()
+    assert claim_shards(evaluation, 1, "other")
+    engine = Engine([evaluation], refuse)
+    engine.work()
+    give_up_starts([evaluation], engine)
+    assert evaluation.results.count() == 0
+
+
+def test_progress_is_told_at_the_end_and_with_nothing_to_do() -> None:
+    told: list[int] = []
+    evaluation = make_large()
+    work_batch([], score_with(FakeModel(knows)), lambda: told.append(-1))
+    work_batch([evaluation], score_with(FakeModel(knows)), lambda: told.append(evaluation.results.count()))
+    assert (told[0], told[-1]) == (-1, 40)
+
+
+def test_what_was_cancelled_is_left_to_others_and_taken_up_again_when_it_is_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(loop, "LOOK", 0.02)
+    base = make_large(concurrency=2)
+    candidate = make_evaluation(
+        base.harness, version=base.dataset_version, base=base, is_fresh=True, concurrency=2
+    )
+    done: list[str] = []
+
+    def interfere() -> bool:
+        one = Evaluation.objects.get(pk=candidate.pk)
+        if not done and one.results.exists():
+            cancel_evaluation(DEV, one)
+            done.append("cancelled")
+        elif done == ["cancelled"] and not one.shards.filter(state=ShardState.RUNNING).exists():
+            resume_evaluation(DEV, one)
+            done.append("resumed")
+        return False
+
+    Engine(list_batch(base), score_with(SlowModel(0.05)), is_wanted_elsewhere=interfere).work()
+    assert done == ["cancelled", "resumed"]
+    assert (base.results.count(), candidate.results.filter(error_kind="").count()) == (40, 40)
+
+
+def test_deleted_evaluation_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "LOOK", 0.02)
+    base = make_large(concurrency=2)
+    candidate = make_evaluation(base.harness, version=base.dataset_version, base=base, is_fresh=True)
+
+    def delete() -> bool:
+        if Evaluation.objects.get(pk=base.pk).results.exists():
+            Evaluation.objects.filter(pk=candidate.pk).delete()
+        return False
+
+    batch = list_batch(base)
+    Engine(batch, score_with(SlowModel(0.02)), is_wanted_elsewhere=delete).work()
+    work_batch(batch, score_with(FakeModel(knows)))
+    base.refresh_from_db()
+    assert (base.state, base.results.count()) == (EvaluationState.FINISHED, 40)
+
+
+def test_shard_that_was_deadly_is_worked_on_alone() -> None:
+    evaluation = make_large()
+    evaluation.shards.filter(number__in=(1, 3)).update(deaths=ALONE_AFTER)
+    held: set[tuple[int, ...]] = set()
+    engine = Engine([evaluation], score_with(SlowModel(0.01)), on_stored=lambda: held.add(tuple(engine.held)))
+    engine.work()
+    # It has not ended before they were done, too: nobody may come after it.
+    assert evaluation.results.count() == 40
+    deadly = set(evaluation.shards.filter(number__in=(1, 3)).values_list("pk", flat=True))
+    assert not [together for together in held if deadly & set(together) and len(together) > 1]
 
 
 def test_case_that_cannot_be_scored_is_an_error_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +310,8 @@ def test_base_and_candidate_are_worked_on_side_by_side() -> None:
     assert list_batch(candidate) == [candidate, base]
     assert list_batch(base) == [base, candidate]
     work_batch(list_batch(candidate), score_with(policy))
+    # What may be under way at once may be in both together.
+    assert policy.most_at_once == 4
     ends = [list(one.results.order_by("pk").values_list("pk", flat=True)) for one in (base, candidate)]
     # Neither begins when the other has ended.
     assert ends[0][0] < ends[1][-1]

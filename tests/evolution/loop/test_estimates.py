@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from evolution.loop import estimates
-from evolution.loop.engine import work_evaluation
+from evolution.loop.engine import work_batch
 from evolution.loop.estimates import Estimate, RoleEstimate, estimate
 from evolution.loop.evaluation import build_scorer, create_evaluation, newest_version
 from evolution.loop.kept_calls import Ledger
@@ -40,7 +40,7 @@ def measure(evaluation: Evaluation) -> None:
     """Work on it here through a ledger, as workers do."""
     ledger = Ledger(evaluation)
     policy, judge = (ledger.wrap(role, named) for role, named in models_of().items())
-    work_evaluation(evaluation, replace(build_scorer(evaluation, policy, judge), ledger=ledger))
+    work_batch([evaluation], lambda _: replace(build_scorer(evaluation, policy, judge), ledger=ledger))
 
 
 def by_role(found: Estimate) -> dict[str, tuple[int, int, int]]:

@@ -1,11 +1,13 @@
 from dataclasses import replace
 
 import pytest
+from pytest_django import Settings
 
 from evolution.errors import LoopError
 from evolution.loop import evaluation as loop
 from evolution.loop.pairs import stored_pairs
 from evolution.loop.promotion import measured_versions
+from evolution.loop.rejudging import create_rejudgement
 from evolution.models import DatasetVersion, Evaluation, Event, Harness
 from evolution.queries.releases import live_evaluation
 from evolution.states import EvaluationState, ShardState
@@ -112,6 +114,37 @@ def test_cancelled_evaluation_keeps_what_is_measured_and_can_be_resumed() -> Non
     assert loop.resume_evaluation(DEV, evaluation) == 4
     run(evaluation)
     assert evaluation.state == EvaluationState.FINISHED
+
+
+def test_judging_anew_is_resumed_with_money_by_the_price_of_its_judge_alone(settings: Settings) -> None:
+    settings.MODEL_PRICES = {"j": {"input": 1, "output": 1}}
+    source = make_evaluation(make_harness())
+    run(source)
+    judged = create_rejudgement(DEV, source, "main", judge_model="j")
+    loop.cancel_evaluation(DEV, judged)
+    loop.resume_evaluation(DEV, judged, {"money": 2})
+    judged.refresh_from_db()
+    assert judged.budget == {"money": 2}
+
+
+def test_first_cases_stand_for_all_and_are_the_same_for_both_sides() -> None:
+    harness = make_harness()
+    # Named by category, as data sets often are.
+    cases = [make_case(f"{name}-{number:02}") for name in ("basket", "refund") for number in range(32)]
+    version = make_version(harness, cases)
+    dealt = [
+        list(make_evaluation(harness, version=version, repeats=times).shards.values_list("pairs", flat=True))
+        for times in (1, 2)
+    ]
+    assert dealt[1][:8] == dealt[0]
+    first = [pair[0] for shard in dealt[0][:4] for pair in shard]
+    refunds = version.cases.filter(pk__in=first, key__startswith="refund").count()
+    assert 8 < refunds < 24
+
+
+def test_more_trials_than_anybody_means_are_refused() -> None:
+    with pytest.raises(LoopError, match="from 1 to 100"):
+        make_evaluation(make_harness(), repeats=101)
 
 
 def test_finishing_is_idempotent_and_waits_for_every_shard() -> None:

@@ -3,24 +3,26 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from evolution.adapters.results.detect import open_source, read_source
 from evolution.adapters.results.wanted import Wanted
 from evolution.errors import BrokenInput, LoopError
 from evolution.loop.cases import take_failures
-from evolution.loop.evaluation import cancel_evaluation, resume_evaluation
+from evolution.loop.evaluation import cancel_evaluation, newest_version, resume_evaluation
 from evolution.loop.imported_results import Origin, fit_key, store_results
 from evolution.loop.promotion import measured_versions, newest_measurement
 from evolution.loop.regressions import store_verdict, weigh
 from evolution.loop.rejudging import create_rejudgement
 from evolution.loop.repositories import open_repository
 from evolution.loop.verdict import Policy
-from evolution.models import Evaluation, Event, FailureCase, Harness
+from evolution.models import DatasetVersion, Evaluation, Event, FailureCase, Harness
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
 from evolution.queries.comparison import compare
 from tests.evolution.intake import DATA, TAU_BENCH, needs_data
-from tests.evolution.measured import DEV, make_harness, run
+from tests.evolution.measured import DEV, make_harness, make_version, run
 
 pytestmark = pytest.mark.django_db
 
@@ -161,6 +163,53 @@ def test_a_failure_without_a_request_is_of_the_case_that_is_known() -> None:
     assert part.dataset_version == whole.dataset_version
 
 
+def test_results_of_what_a_harness_is_measured_by_leave_its_cases_as_they_are() -> None:
+    harness = make_harness()
+    version = make_version(harness)
+    evaluations = [
+        store(harness, run_of(passed(key), cases=[MeasuredCase(key, {})], dataset="cases"), digest=key)
+        for key in ("q1", "q2")
+    ]
+    assert {evaluation.dataset_version for evaluation in evaluations} == {version}
+    assert newest_version(harness, "cases") == version
+    assert [(one.results.count(), one.state) for one in evaluations] == [(4, "partial")] * 2
+
+
+def test_results_of_cases_that_a_harness_is_not_measured_by_are_refused() -> None:
+    harness = make_harness()
+    make_version(harness)
+    store(harness, run_of(passed("q1"), cases=[MeasuredCase("q1", {})], dataset="cases"))
+    with pytest.raises(BrokenInput, match="measured by cases v1, which has no case other"):
+        store(
+            harness, run_of(passed("q1"), passed("other"), cases=[ask("other")], dataset="cases"), digest="2"
+        )
+    assert DatasetVersion.objects.count() == 1
+
+
+def test_a_harness_is_not_measured_by_cases_that_came_with_results_unless_they_are_named() -> None:
+    harness = make_harness()
+    came = store(harness, run_of(passed("a"))).dataset_version
+    with pytest.raises(LoopError, match="no dataset"):
+        newest_version(harness)
+    assert newest_version(harness, "set") == came
+    own = make_version(harness)
+    assert newest_version(harness) == own
+
+
+def test_of_a_set_with_other_keys_no_case_is_loaded() -> None:
+    harness = make_harness()
+    others = [store(harness, run_of(passed("d"), keys="def"), digest="2")]
+    others.append(store(harness, run_of(passed("a"), keys="abcd"), digest="3"))
+    whole = store(harness, run_of(passed("a"), keys="abc"))
+    silent = [ask("a"), MeasuredCase("b", {}), MeasuredCase("c", {})]
+    with CaptureQueriesContext(connection) as queries:
+        part = store(harness, run_of(passed("a"), cases=silent), digest="4")
+    assert part.dataset_version == whole.dataset_version
+    loads = [query["sql"] for query in queries if '"evolution_datasetcase"."fixtures"' in query["sql"]]
+    assert len(loads) == 1
+    assert "IN ('a')" in loads[0]
+
+
 def test_the_model_is_part_of_an_unknown_version_and_the_judge_is_not() -> None:
     harness = make_harness()
     base = store(harness, run_of(passed("a"), keys="a"))
@@ -234,9 +283,10 @@ def test_what_cannot_be_stored_is_replaced() -> None:
     )
 
 
-def test_money_of_another_currency_is_not_reckoned_in(settings: Settings) -> None:
+def test_money_stays_in_the_currency_of_the_source(settings: Settings) -> None:
     settings.MODEL_CURRENCY = "CNY"
-    assert store(make_harness(), run_of(passed("a", cost=1.0), keys="a")).results.get().cost is None
+    evaluation = store(make_harness(), run_of(passed("a", cost=1.0), keys="a"))
+    assert (evaluation.currency, evaluation.results.get().cost) == ("USD", Decimal(1))
 
 
 def test_answers_given_elsewhere_are_judged_here() -> None:

@@ -43,6 +43,15 @@ def test_failed_pairs_are_thrown_away_and_remember_how_often_they_were_tried(eva
     assert held.missing == {(case, repeat): 2}
 
 
+def test_errors_of_a_shard_that_somebody_works_on_stay(evaluation: Evaluation) -> None:
+    cases = [shard.pairs[0][0] for shard in evaluation.shards.order_by("number")[:2]]
+    evaluation.results.filter(case__in=cases).update(error_kind="timeout")
+    evaluation.shards.filter(number=1).update(state=ShardState.RUNNING)
+    assert requeue_failed(evaluation) == 1
+    assert queued(evaluation) == [2]
+    assert list(evaluation.results.exclude(error_kind="").values_list("case", flat=True)) == cases[:1]
+
+
 def test_all_errors_are_meant_where_no_kind_is_named(evaluation: Evaluation) -> None:
     cases = [pair[0] for shard in evaluation.shards.all() for pair in shard.pairs[:1]]
     evaluation.results.filter(case__in=cases).update(error_kind="judge_output")

@@ -5,7 +5,7 @@ import pytest
 
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
-from evolution.loop.engine import work_evaluation
+from evolution.loop.engine import work_batch
 from evolution.loop.evaluation import build_scorer
 from evolution.loop.regressions import weigh
 from evolution.loop.rejudging import create_rejudgement
@@ -48,7 +48,7 @@ def rejudge(evaluation: Evaluation, ref: str = "main", **options: Any) -> Evalua
 def perform(evaluation: Evaluation, judge: Any = generous) -> FakeModel:
     """Work on it with no model that could play the agent."""
     model = FakeModel(judge)
-    work_evaluation(evaluation, build_scorer(evaluation, None, NamedModel(model, "j")))
+    work_batch([evaluation], lambda _: build_scorer(evaluation, None, NamedModel(model, "j")))
     evaluation.refresh_from_db()
     return model
 
@@ -131,6 +131,16 @@ def test_same_judgement_is_not_made_twice_unless_asked_anew(measured: Evaluation
     assert (other != first, other.answers_from) == (True, measured)
 
 
+def test_judging_anew_keeps_a_budget(measured: Evaluation) -> None:
+    made = rejudge(measured, budget={"calls": 3})
+    assert made.budget == {"calls": 3}
+    with pytest.raises(LoopError, match="measures the same"):
+        rejudge(measured, budget={"calls": 4})
+    with pytest.raises(LoopError, match="above 0"):
+        rejudge(measured, budget={"calls": 0}, is_fresh=True)
+    assert rejudge(measured) == made
+
+
 def test_evaluation_under_way_and_unknown_judges_are_refused(measured: Evaluation) -> None:
     with pytest.raises(HarnessRepoError):
         rejudge(measured, "nowhere")
@@ -139,6 +149,15 @@ def test_evaluation_under_way_and_unknown_judges_are_refused(measured: Evaluatio
     with pytest.raises(LoopError, match="not ended"):
         rejudge(measured)
     assert Evaluation.objects.count() == 1
+
+
+def test_answers_that_are_being_given_anew_are_not_judged_by_way_of_a_judgement(measured: Evaluation) -> None:
+    judged = rejudge(measured)
+    perform(judged)
+    Evaluation.objects.filter(pk=measured.pk).update(state="running")
+    judged = Evaluation.objects.get(pk=judged.pk)
+    with pytest.raises(LoopError, match=f"evaluation {measured.pk} has not ended"):
+        rejudge(judged, is_fresh=True)
 
 
 def test_scores_of_another_judge_are_not_compared_with_the_first(measured: Evaluation) -> None:

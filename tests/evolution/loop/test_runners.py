@@ -17,7 +17,7 @@ from evolution.actors import NotAllowed
 from evolution.adapters.rehearsal import RehearsalModel
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
-from evolution.loop.engine import work_evaluation
+from evolution.loop.engine import work_batch
 from evolution.loop.evaluation import build_scorer, create_evaluation
 from evolution.loop.regressions import run_facts
 from evolution.loop.repositories import check_has_agent, open_repository
@@ -100,7 +100,7 @@ def test_command_converses_with_the_simulated_user() -> None:
     evaluation = create_evaluation(DEV, harness, "main", version, **names)  # type: ignore[arg-type]
     judged = FakeModel(judge_reply)
     user = NamedModel(RehearsalModel(), "rehearsal-user")
-    work_evaluation(evaluation, build_scorer(evaluation, None, NamedModel(judged, "j"), user))
+    work_batch([evaluation], lambda _: build_scorer(evaluation, None, NamedModel(judged, "j"), user))
     result = evaluation.results.get()
     assert (result.error, result.trajectory["status"]) == ("", "ok")
     assert result.reply.splitlines() == [
@@ -212,7 +212,7 @@ def test_endpoint_is_measured_and_given_its_secret(address: tuple[str, list[str]
     evaluation = make_evaluation(harness)
     access = ToolAccess(secrets={"AGENT": Secret("s3cret", frozenset({url.rsplit("/", 1)[0]}))})
     judge = NamedModel(FakeModel(judge_reply), "j")
-    work_evaluation(evaluation, build_scorer(evaluation, None, judge, access=access))
+    work_batch([evaluation], lambda _: build_scorer(evaluation, None, judge, access=access))
     assert set(evaluation.results.values_list("accuracy", "error")) == {(1, "")}
     assert tokens == ["Bearer s3cret"] * 4
     assert "s3cret" not in json.dumps([harness.runner, evaluation.runner])

@@ -13,9 +13,8 @@ from evolution.loop.scoring import (
     RETRYABLE_KINDS,
     CaseOutcome,
     Scorer,
-    clean_json,
+    case_seed,
     score_case,
-    seed_of,
 )
 from evolution.models import DatasetCase
 from evolution.ports import NamedModel
@@ -105,6 +104,8 @@ def test_judge_that_fails_is_an_error_of_the_judge() -> None:
         '{"accuracy": 1, "effectiveness": 1, "reasons": {"a": ' + "[" * 600 + "]" * 600 + "}}",
         "[" * 100_000,
         "```json\n{}\n```",
+        '{"accuracy": 0, "effectiveness": 1, "accuracy": 1}',
+        '{"accuracy": 1, "effectiveness": 1, "reasons": {"a": "x", "\\u0061": "y"}}',
     ],
 )
 def test_reply_that_breaks_the_schema_is_no_score(reply: str) -> None:
@@ -143,11 +144,6 @@ def test_judge_that_breaks_in_an_unforeseen_way_keeps_the_agents_run() -> None:
     outcome = score(FakeModel(knows), FakeModel(fail))
     assert (outcome.error_kind, outcome.error) == ("judge_error", "RuntimeError: unforeseen")
     assert outcome.reply == "wrong"
-
-
-def test_json_is_cleaned_for_the_database() -> None:
-    assert clean_json({"a\0": ["b\udc00", 1, None, "好😀"]}) == {"a\ufffd": ["b\ufffd", 1, None, "好😀"]}
-    assert clean_json([float("nan"), float("-inf"), 0.5]) == ["nan", "-inf", 0.5]
 
 
 TALK = {"user": {"persona": "p", "goal": "learn q1; learn q2"}}
@@ -189,8 +185,8 @@ def test_agent_is_given_the_case_and_never_what_is_right() -> None:
 
 
 def test_seed_follows_from_case_and_repeat_alone() -> None:
-    assert seed_of("q1", 0) == seed_of("q1", 0)
-    seeds = {seed_of(key, repeat) for key in ("q1", "q2") for repeat in range(50)}
+    assert case_seed("q1", 0) == case_seed("q1", 0)
+    seeds = {case_seed(key, repeat) for key in ("q1", "q2") for repeat in range(50)}
     assert len(seeds) == 100
     assert max(seeds) < 2**31
 
@@ -245,6 +241,8 @@ def test_run_that_left_nothing_to_judge_is_an_error_of_its_kind(answered: Trajec
     outcome = score_with(Scripted(answered))
     assert (outcome.error_kind, outcome.accuracy is None) == (kind, bool(kind))
     assert outcome.error == (answered.error if kind else "")
+    # What a budget cut off is not counted as a failure of the model or the user.
+    assert outcome.run_status == ("budget" if kind == "budget" else answered.status)
 
 
 def test_more_than_a_judge_can_read_is_cut_and_scored() -> None:

@@ -1,12 +1,17 @@
+import threading
+from contextlib import closing
+from datetime import timedelta
+
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
+from django.utils import timezone
 
 from evolution.loop.kept_calls import Ledger, Spent
 from evolution.loop.outcomes import CaseOutcome
 from evolution.loop.shards import claim_shards
-from evolution.loop.storing import Batch, Finished, store_batch
+from evolution.loop.storing import Batch, Finished, forget_receipt, prune_receipts, store_batch
 from evolution.loop.usage import RoleUse
-from evolution.models import DatasetCase, Evaluation
+from evolution.models import DatasetCase, Evaluation, StoredBatch
 from evolution.states import ShardState
 from tests.evolution.measured import make_evaluation, make_harness
 
@@ -93,3 +98,38 @@ def test_batch_whose_commit_nobody_confirmed_is_stored_once(evaluation: Evaluati
         assert list(store_batch(batch)) == [evaluation.pk]
     assert (evaluation.results.count(), evaluation.usage.get().made) == (1, 1)
     assert not connection.in_atomic_block
+
+
+@pytest.mark.django_db(transaction=True)
+def test_batch_whose_commit_is_still_under_way_elsewhere_is_stored_once(evaluation: Evaluation) -> None:
+    """The connection is lost to us, and the server goes on with what it was told."""
+    one = Finished(evaluation.pk, cases(evaluation)[0], 0, 1, SCORE)
+    batch = Batch([one], [(Ledger(evaluation), Spent(usage={"judge": RoleUse("j", made=1)}))], holder="me")
+    batch.evaluations = [evaluation.pk]
+    may_commit, has_stored = threading.Event(), threading.Event()
+
+    def store_slowly() -> None:
+        with closing(connection), transaction.atomic():
+            store_batch(batch)
+            has_stored.set()
+            may_commit.wait(20)
+
+    other = threading.Thread(target=store_slowly)
+    other.start()
+    assert has_stored.wait(20)
+    with pytest.raises(OperationalError):
+        store_batch(batch)
+    may_commit.set()
+    other.join()
+    assert list(store_batch(batch)) == [evaluation.pk]
+    assert (evaluation.results.count(), evaluation.usage.get().made) == (1, 1)
+    forget_receipt("me")
+    assert not StoredBatch.objects.exists()
+
+
+def test_receipts_of_workers_that_are_long_gone_are_forgotten(evaluation: Evaluation) -> None:
+    for holder in ("old", "new"):
+        store_batch(Batch([], holder=holder, evaluations=[evaluation.pk]))
+    StoredBatch.objects.filter(holder="old").update(stored_at=timezone.now() - timedelta(days=2))
+    prune_receipts()
+    assert [receipt.holder for receipt in StoredBatch.objects.all()] == ["new"]

@@ -1,4 +1,5 @@
 import json
+from argparse import ArgumentTypeError
 from io import StringIO
 from unittest import mock
 
@@ -13,7 +14,9 @@ from evolution.loop import engine
 from evolution.loop.datasets import import_dataset
 from evolution.loop.evaluation import average_scores
 from evolution.loop.scoring import CaseOutcome
-from evolution.management.commands import demo, evaluate, load_demonstration
+from evolution.management import infrastructure
+from evolution.management.budget_options import amount
+from evolution.management.commands import demo, load_demonstration
 from evolution.management.unattended import Entry, Outcomes
 from evolution.models import CaseResult, DatasetVersion, Evaluation, Harness
 from evolution.states import EvaluationState
@@ -58,6 +61,7 @@ def test_evaluate_prints_one_object_and_measures_once(starter: Harness) -> None:
         "wall_seconds",
         "tokens",
         "cost",
+        "currency",
         "stopped_by",
     ]
     assert first["calls"] > 0
@@ -90,13 +94,19 @@ def test_evaluate_counts_repeats_and_speaks_to_people() -> None:
         (("--fault", "flood"), "--fault flood: kind is one of timeout"),
         (("--fault", "timeout:get_stock:often"), "rate is a number from 0 to 1"),
         (("--base", "nope"), "no branch"),
+        (("--base", "nope", "--estimate"), "no branch"),
+        (("--repeats", "101"), "101 is more than 100"),
+        (("--harness", "\udcff"), "not text"),
+        (("--dataset", "\udcff"), "not text"),
     ],
 )
 def test_evaluate_says_what_is_not_there(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(CommandError, match=message) as refused:
         run_command("evaluate", *arguments)
     # argparse says so itself when it is not called by Django.
-    assert refused.value.returncode == (1 if "one argument" in message else 2)
+    assert refused.value.returncode == (
+        1 if message in ("expected one argument", "101 is more than 100") else 2
+    )
 
 
 def test_evaluate_under_faults_is_another_evaluation(starter: Harness) -> None:
@@ -240,9 +250,60 @@ def test_an_estimate_starts_nothing_and_knows_what_is_kept() -> None:
 
 
 @pytest.mark.usefixtures("starter")
+def test_evaluate_prints_the_base_too() -> None:
+    asked = ("evaluate", "--base", "main", "--fresh", "--wait")
+    printed = json.loads(run_command(*asked, "--json"))
+    base = printed["base"]
+    assert (base["evaluation"] != printed["evaluation"], base["status"]) == (True, "finished")
+    assert (base["accuracy"], base["effectiveness"]) == (printed["accuracy"], printed["effectiveness"])
+    assert "\nbase: evaluation " in run_command(*asked)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "1e999", "1e-400", "inf", "x"])
+def test_amounts_that_no_budget_can_have_are_refused(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="is not an amount"):
+        amount(text)
+
+
+@pytest.mark.usefixtures("starter")
+def test_an_estimate_has_the_base_beside_it() -> None:
+    run_command("evaluate", "--wait")
+    asked = ("evaluate", "--fresh", "--base", "release/1", "--estimate")
+    found = json.loads(run_command(*asked, "--json"))
+    # What there is of the base is taken.
+    assert (found["cached"], found["to_make"]) == (0, found["calls"])
+    assert (found["base"]["to_make"], found["base"]["cached"]) == (0, found["calls"])
+    said = run_command(*asked).splitlines()
+    assert [line.split(":")[0] for line in said] == [
+        "policy", "judge", "in all", "base, policy", "base, judge", "base, in all",
+    ]  # fmt: skip
+
+
+def test_evaluate_says_whose_calls_are_made_afresh(
+    starter: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("evaluate", "--fresh", "--base", "main", "--ref", "release/1")
+    base = starter.evaluations.get(base=None)
+    assert f"only release/1 is measured afresh; its base is {base} as it is" in capsys.readouterr().err
+    call_command("evaluate", "--fresh", "--ref", "release/1")
+    assert "afresh" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("starter")
+def test_evaluate_refuses_a_budget_that_what_is_under_way_does_not_keep() -> None:
+    run_command("evaluate", "--max-calls", "900")
+    with pytest.raises(CommandError, match="its budget is another one") as refused:
+        run_command("evaluate", "--max-calls", "90")
+    assert refused.value.returncode == 2
+    assert Evaluation.objects.get().budget == {"calls": 900}
+
+
+@pytest.mark.usefixtures("starter")
 def test_evaluate_says_that_the_broker_is_away() -> None:
     with (
-        mock.patch.object(evaluate, "current_app", Celery(broker="redis://127.0.0.1:1/0")),
+        mock.patch.object(
+            infrastructure, "current_app", Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
+        ),
         pytest.raises(CommandError) as refused,
     ):
         run_command("evaluate")

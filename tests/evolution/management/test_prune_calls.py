@@ -70,5 +70,6 @@ def test_people_read_calls_and_size() -> None:
 
 
 def test_days_that_are_none_are_refused() -> None:
-    with pytest.raises(CommandError, match="--unused-for -1"):
+    with pytest.raises(CommandError, match="--unused-for -1") as raised:
         prune("--unused-for", "-1")
+    assert raised.value.returncode == 2

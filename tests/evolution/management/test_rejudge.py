@@ -46,6 +46,17 @@ def test_evaluations_and_judges_that_are_not_there_are_a_usage_error(
     assert failed.value.returncode == 2
 
 
+def test_the_judge_gets_a_budget(measured: Evaluation) -> None:
+    Evaluation.objects.update(concurrency=1)
+    out = StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command("rejudge", str(measured.pk), "--max-calls", "1", "--wait", "--json", stdout=out)
+    printed = json.loads(out.getvalue())
+    assert (ended.value.code, printed["stopped_by"], printed["calls"]) == (4, "calls", 1)
+    # Two answers are right and two are wrong, and the same is judged once.
+    assert (printed["results"], printed["errors_by_kind"]) == (4, {"budget": 2})
+
+
 def test_errors_are_told_by_the_exit_code(measured: Evaluation) -> None:
     measured.results.filter(case__key="q1").update(error_kind="policy_error", trajectory={})
     with pytest.raises(SystemExit) as ended:

@@ -1,5 +1,6 @@
 import pytest
 
+from evolution.loop.figures import Figures
 from evolution.queries.evaluations import describe_evaluations, page_evaluations
 from tests.evolution.measured import make_evaluation, make_harness, run
 
@@ -14,6 +15,7 @@ def test_the_list_has_scores_coverage_and_latency_of_each_evaluation() -> None:
 
     newest, oldest = describe_evaluations(page_evaluations(harness).object_list)
 
-    assert (newest.evaluation, newest.done, newest.accuracy, newest.latency) == (second, 0, None, None)
-    assert (oldest.done, oldest.errors, oldest.coverage, oldest.is_covered) == (4, 1, 75, False)
-    assert oldest.accuracy == pytest.approx(2 / 3)
+    assert (newest.evaluation, newest.figures, newest.coverage) == (second, Figures(), 0)
+    assert (oldest.figures.results, oldest.figures.errors) == (4, 1)
+    assert (oldest.coverage, oldest.is_covered) == (75, False)
+    assert oldest.figures.accuracy == pytest.approx(2 / 3)

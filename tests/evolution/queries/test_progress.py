@@ -47,6 +47,30 @@ def test_the_rate_is_of_the_last_half_minute(evaluation: Evaluation) -> None:
     assert progress.seconds_left == pytest.approx(30)
 
 
+def test_the_pause_before_a_resumption_is_not_in_the_rate(evaluation: Evaluation) -> None:
+    set_running(evaluation, 600)
+    Evaluation.objects.filter(pk=evaluation.pk).update(queued_at=timezone.now() - timedelta(seconds=10))
+    evaluation.refresh_from_db()
+    evaluation.results.filter(repeat__gte=3).delete()
+    # From before the pause, though not long ago.
+    evaluation.results.filter(repeat__lte=1).update(created_at=timezone.now() - timedelta(seconds=20))
+
+    progress = measure_progress(evaluation)
+
+    # four in ten seconds, and eight to go
+    assert progress.per_second == pytest.approx(0.4, rel=0.3)
+    assert progress.seconds_left == pytest.approx(20, rel=0.4)
+
+
+def test_what_a_budget_cut_off_is_not_measured(evaluation: Evaluation) -> None:
+    evaluation.results.filter(repeat=0).update(error_kind="budget", accuracy=None, effectiveness=None)
+
+    progress = measure_progress(evaluation)
+
+    assert (progress.done, progress.measured, progress.unmeasured) == (20, 16, 4)
+    assert progress.measured_percent == 80
+
+
 def test_an_evaluation_that_has_ended_has_no_rate(evaluation: Evaluation) -> None:
     assert measure_progress(evaluation).per_second is None
 
@@ -64,7 +88,7 @@ def test_what_has_ended_does_not_stand_still(evaluation: Evaluation) -> None:
 
 
 def test_what_all_processes_have_under_way_is_added_up(evaluation: Evaluation) -> None:
-    for name, taken in ((f"evaluation:{evaluation.pk}", 3), (f"evaluation:{evaluation.pk}:calls", 5)):
+    for name, taken in ((f"evaluation:{evaluation.pk}:cases", 3), (f"evaluation:{evaluation.pk}:calls", 5)):
         limit = SharedLimit.objects.create(name=name)
         for holder in ("a", "b"):
             LimitShare.objects.create(

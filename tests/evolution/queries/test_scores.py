@@ -7,11 +7,10 @@ from evolution.models import Evaluation
 from evolution.queries.scores import (
     mean_interval,
     score_categories,
-    score_guard,
     score_overall,
     score_tallies,
 )
-from evolution.queries.tallies import Sums, Tally
+from evolution.queries.tallies import Sums, Tally, tally_results
 from tests.evolution.measured import DEV as ACTOR
 from tests.evolution.measured import make_case, make_harness, make_version, run
 
@@ -71,7 +70,8 @@ def test_errors_are_left_out_and_the_coverage_says_so(repeats: int) -> None:
     lost = evaluation.results.filter(case__key="q4")
     lost.update(accuracy=None, effectiveness=None, error_kind="judge_error")
 
-    overall, guard = score_overall(evaluation), score_guard(evaluation)
+    overall = score_overall(evaluation)
+    guard = score_tallies(evaluation, tally_results(evaluation), is_guard=True)
 
     assert overall.accuracy == pytest.approx(200 / 3)
     assert (overall.cases, overall.failing, overall.errors) == (3, 1, repeats)

@@ -1,7 +1,9 @@
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from evolution.models import Evaluation
-from evolution.queries.stability import list_trials, measure_stability, tabulate_stability
+from evolution.queries.stability import list_flaky, list_trials, tabulate_stability
 from tests.evolution.measured import make_evaluation, make_harness, run
 
 pytestmark = pytest.mark.django_db
@@ -18,15 +20,35 @@ def repeated() -> Evaluation:
     return evaluation
 
 
-def test_trials_passes_and_errors_are_counted_by_case(repeated: Evaluation) -> None:
-    rows = [(row.key, row.passes, row.trials, row.errors) for row in measure_stability(repeated)]
-    assert rows == [("q1", 2, 3, 0), ("q3", 0, 3, 0), ("q4", 0, 3, 0), ("q2", 2, 2, 1)]
+def fail_once(evaluation: Evaluation, *keys: str) -> None:
+    evaluation.results.filter(case__key__in=keys, repeat=0).update(accuracy=0)
+
+
+def test_the_flakiest_cases_come_first_and_then_those_that_fail_most(repeated: Evaluation) -> None:
+    # Of its two trials one passes: as flaky as can be. The others are as flaky as each other; q3 passes once only.
+    fail_once(repeated, "q2")
+    repeated.results.filter(case__key="q3", repeat=0).update(accuracy=1, effectiveness=1)
+    rows = list_flaky(repeated, 9)
+    assert [(row.key, row.passes, row.trials, row.errors) for row in rows] == [
+        ("q2", 1, 2, 1), ("q3", 1, 3, 0), ("q1", 2, 3, 0),
+    ]  # fmt: skip
+    assert [row.flakiness for row in rows] == sorted((row.flakiness for row in rows), reverse=True)
+    assert [row.key for row in list_flaky(repeated, 1)] == ["q2"]
 
 
 def test_means_are_over_the_trials_with_a_score(repeated: Evaluation) -> None:
-    means = {row.key: (row.accuracy, row.effectiveness) for row in measure_stability(repeated)}
-    assert means["q1"][0] == pytest.approx(2 / 3)
-    assert [means[key] for key in ("q2", "q3")] == [(1, 1), (0, 0.5)]
+    fail_once(repeated, "q2")
+    means = {row.key: (row.accuracy, row.effectiveness) for row in list_flaky(repeated, 9)}
+    assert means == {"q1": (pytest.approx(2 / 3), 1), "q2": (0.5, 1)}
+
+
+def test_only_the_rows_that_are_shown_leave_the_database(repeated: Evaluation) -> None:
+    fail_once(repeated, "q2")
+    with CaptureQueriesContext(connection) as queries:
+        table = tabulate_stability(repeated, most=1)
+    assert table is not None
+    assert (len(table.rows), table.left_out, len(queries)) == (1, 1, 2)
+    assert queries[1]["sql"].rstrip().endswith("LIMIT 1")
 
 
 def test_table_has_the_flaky_cases_and_the_sums_of_all(repeated: Evaluation) -> None:

@@ -8,8 +8,10 @@ from pytest_django import Settings
 
 from evolution.actions.clusters import start_clustering
 from evolution.loop import repositories
+from evolution.loop.engine import MOST_FAILED_STARTS
 from evolution.loop.repositories import open_repository
-from evolution.models import Job
+from evolution.loop.shards import claim_shards
+from evolution.models import EvaluationShard, Job
 from evolution.states import EvaluationState
 from evolution.tasks import evaluations as tasks
 from evolution.tasks.evaluations import run_evaluation
@@ -19,6 +21,7 @@ from workbench.celery import app
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.usefixtures("run_tasks_at_once")
 def test_deleted_repository_is_said_on_the_results(settings: Settings) -> None:
     settings.LLM_BASE_URL = "http://127.0.0.1:9/v1"
     harness = make_harness()
@@ -34,12 +37,34 @@ def test_deleted_repository_is_said_on_the_results(settings: Settings) -> None:
     assert "repository" in error
 
 
+@pytest.mark.usefixtures("run_tasks_at_once")
 def test_model_that_the_settings_have_no_more_is_said_on_the_results() -> None:
     """Measured by another model, the results would stand under a name that never gave them."""
     evaluation = make_evaluation(make_harness())
     run_evaluation(evaluation.pk)
     assert set(evaluation.results.values_list("error_kind", flat=True)) == {"not_started"}
     assert "m is not configured for the policy any more" in evaluation.results.all()[0].error
+
+
+def test_worker_that_cannot_start_it_leaves_it_to_another_and_says_so_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluation = make_evaluation(make_harness())
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(run_evaluation, "apply_async", lambda values, **_: sent.append(values))
+    for failed in range(MOST_FAILED_STARTS):
+        run_evaluation(evaluation.pk, failed)
+    assert sent == [(evaluation.pk, failed + 1) for failed in range(MOST_FAILED_STARTS)]
+    assert evaluation.results.count() == 0
+    claim_shards(evaluation, 1, "other")
+    EvaluationShard.objects.create(evaluation=evaluation, number=9, pairs=[])
+    run_evaluation(evaluation.pk, MOST_FAILED_STARTS)
+    # Another worker is at it, and goes on.
+    assert evaluation.results.count() == 0
+    evaluation.shards.update(state="queued", holder="", lease_until=None)
+    run_evaluation(evaluation.pk, MOST_FAILED_STARTS)
+    evaluation.refresh_from_db()
+    assert (evaluation.state, evaluation.results.count()) == (EvaluationState.PARTIAL, 4)
 
 
 def test_person_who_waits_for_a_worker_is_seen_and_an_old_job_is_not() -> None:

@@ -1,8 +1,16 @@
 from decimal import Decimal
 
 import pytest
+from pytest_django import Settings
 
-from workbench.templatetags.workbench import coverage, duration, milliseconds, money, thousands
+from workbench.templatetags.workbench import (
+    coverage,
+    duration,
+    milliseconds,
+    milliseconds_more,
+    money,
+    thousands,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +45,15 @@ def test_milliseconds_are_shown_as_times() -> None:
 )
 def test_amounts_have_the_digits_that_say_something(amount: object, shown: str) -> None:
     assert money(amount) == shown
+
+
+def test_an_amount_keeps_the_currency_that_it_was_counted_in(settings: Settings) -> None:
+    settings.MODEL_CURRENCY = "CNY"
+    assert (money(2, "USD"), money(2), money(Decimal(-2), "EUR")) == ("2.00 USD", "2.00 CNY", "−2.00 EUR")
+
+
+def test_a_difference_of_times_has_its_sign() -> None:
+    assert [milliseconds_more(value) for value in (80, -80, 0, None)] == ["+80 ms", "−80 ms", "0 ms", "–"]
 
 
 def test_a_share_is_never_rounded_up_to_all() -> None:

@@ -1,3 +1,4 @@
+import re
 import shutil
 
 import pytest
@@ -24,6 +25,22 @@ def test_the_board_plots_every_measured_version(world: World, viewer: Client) ->
     # The step waits for its decision, so the line does not lead to it.
     assert [trace["x"] for trace in figure["data"][:2]] == [["baseline"], ["step 1"]]
     assert [trace["y"][0] for trace in figure["data"][:2]] == pytest.approx([100 * 2 / 12, 100 * 10 / 12])
+
+
+def test_versions_are_told_apart_by_latency_tokens_and_cost(world: World, viewer: Client) -> None:
+    candidate = world.step.candidate_evaluation
+    assert candidate is not None
+    candidate.results.update(latency_ms=2000, prompt_tokens=1700, judge_prompt_tokens=300, cost=0.5)
+    candidate.results.update(completion_tokens=45, judge_completion_tokens=5)
+    slow = candidate.results.order_by("pk")[0]
+    CaseResult.objects.filter(pk=slow.pk).update(latency_ms=20_000)
+
+    page = viewer.get(world.url()).content.decode()
+    row = page[page.index(f">#{candidate.pk}<") :].partition("</tr>")[0]
+    shown = [text.strip() for text in re.findall(r">([^<>]*[^<>\s][^<>]*)<", row)]
+
+    # Of twelve numbers, between the largest two: np.percentile([2] * 11 + [20], [95, 50, 99])
+    assert shown[-4:] == ["10 s", "2.0 s · 18 s", "2\u202f000 + 50", "0.500 USD"]
 
 
 def test_the_line_goes_through_what_was_promoted(world: World, operator: Client) -> None:

@@ -32,6 +32,37 @@ def test_two_evaluations_that_differ_in_more_say_so(world: World, viewer: Client
     assert "not comparable" in viewer.get(address(world)).content.decode()
 
 
+def test_scores_stand_side_by_side_with_their_difference(world: World, viewer: Client) -> None:
+    before, after = world.step.base_evaluation, world.step.candidate_evaluation
+    assert before is not None
+    assert after is not None
+    before.results.update(cost="0.5", latency_ms=100)
+    after.results.update(cost="0.75", latency_ms=350)
+    Evaluation.objects.filter(pk=before.pk).update(model="model-<b>")
+
+    page = viewer.get(address(world)).content.decode()
+    figures = page.partition("figures-title")[2].partition("</section>")[0]
+
+    assert world.step.verdict is not None
+    stored = world.step.verdict.figures["metrics"]["accuracy"]
+    interval = f"{100 * stored['low']:+.1f} … {100 * stored['high']:+.1f}"
+    for shown in ("model-&lt;b&gt;", "16.7", "83.3", "+66.7", interval, "0.500 USD", "0.750 USD", "+250 ms"):
+        assert shown in figures
+
+
+def test_results_made_elsewhere_say_what_they_are_of(world: World, viewer: Client) -> None:
+    candidate = world.step.candidate_evaluation
+    assert candidate is not None
+    candidate.commit, candidate.model, candidate.currency = "", "gpt-<i>", "EUR"
+    candidate.origin = {"format": "tau2-bench", "file": "runs.json", "problems": []}
+    candidate.save()
+
+    for extra in ("", f"&case={candidate.results.all()[0].case_id}"):
+        page = viewer.get(address(world, extra)).content.decode()
+        for shown in ("unknown version", "tau2-bench", "gpt-&lt;i&gt;"):
+            assert shown in page
+
+
 def test_a_case_side_by_side_marks_the_words_that_changed(world: World, viewer: Client) -> None:
     before, after = CaseResult.objects.filter(case__key="q5").order_by("evaluation_id")
     CaseResult.objects.filter(pk=before.pk).update(reply="券后价89元哈", reasons={"accuracy": "stale price"})

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import Settings
 
 from evolution.models import Evaluation, EvaluationUsage
 from tests.workbench.views.conftest import World
@@ -69,6 +70,65 @@ def test_a_running_evaluation_says_its_rate_and_what_is_left(
     assert "<html" not in part
 
 
+def test_the_first_page_of_results_follows_a_running_evaluation(
+    world: World, viewer: Client, evaluation: Evaluation
+) -> None:
+    evaluation.results.all().delete()
+    change(evaluation, state="running", heartbeat_at=timezone.now())
+    page = read(world, viewer, evaluation).partition('id="results"')[2].partition(">")[0]
+    filtered = viewer.get(world.url(f"evaluations/{evaluation.pk}/?outcome=errors")).content.decode()
+    change(evaluation, state="finished")
+    ended = read(world, viewer, evaluation)
+
+    assert 'hx-trigger="every 10000ms"' in page
+    for other in (filtered, ended):
+        assert "hx-trigger" not in other.partition('id="results"')[2].partition(">")[0]
+
+
+def test_what_a_budget_cut_off_is_said_to_be_not_measured(
+    world: World, viewer: Client, evaluation: Evaluation
+) -> None:
+    cut = evaluation.results.filter(case__key__in=["q3", "q4", "q5"])
+    cut.update(accuracy=None, effectiveness=None, error_kind="budget", run_status="budget")
+    change(evaluation, state="partial", stopped_by="calls")
+
+    page = read(world, viewer, evaluation)
+
+    assert "9 of 12 measured (75 %)" in page
+    assert "3 not measured" in page
+    assert '<option value="budget">stopped by the budget (3)' in page
+    assert "12 / 12" not in page
+    assert "the model failed" not in page
+
+
+def test_amounts_are_in_the_currency_that_they_were_counted_in(
+    world: World, viewer: Client, evaluation: Evaluation, settings: Settings
+) -> None:
+    evaluation.usage.all().delete()
+    evaluation.usage.create(role="policy", model="m", made=1, cost=Decimal("1.5"))
+    evaluation.results.update(cost=Decimal("0.25"))
+    change(evaluation, currency="EUR", budget={"money": 4})
+    settings.MODEL_CURRENCY = "CNY"
+
+    page = read(world, viewer, evaluation)
+    listed = viewer.get(world.url("evaluations/")).content.decode()
+    result = viewer.get(world.url(f"evaluations/{evaluation.pk}/results/{evaluation.results.all()[0].pk}/"))
+
+    for shown in ("1.50 EUR", "1.50 EUR / 4.00 EUR", "0.250 EUR"):
+        assert shown in page
+    assert "0.250 EUR" in listed
+    assert "0.250 EUR" in result.content.decode()
+    assert " CNY" not in page
+
+
+def test_passing_in_all_trials_says_what_a_pass_is(
+    world: World, viewer: Client, evaluation: Evaluation
+) -> None:
+    change(evaluation, repeats=2)
+
+    assert "a pass has full marks in accuracy and in effectiveness" in read(world, viewer, evaluation)
+
+
 def test_a_run_that_nobody_works_on_says_so(world: World, viewer: Client, evaluation: Evaluation) -> None:
     old = timezone.now() - timedelta(minutes=5)
     change(evaluation, state="running", started_at=old, heartbeat_at=old)
@@ -104,6 +164,29 @@ def test_a_budget_says_what_it_stopped_and_can_be_raised(
     assert "The budget of calls ended this evaluation" in page
     assert 'name="max_calls" min="1" value="20"' in page
     assert (evaluation.state, evaluation.budget) == ("queued", {"calls": 50})
+
+
+def test_an_evaluation_that_had_no_budget_is_resumed_within_one(
+    world: World, developer: Client, evaluation: Evaluation
+) -> None:
+    change(evaluation, state="partial")
+    page = read(world, developer, evaluation)
+
+    developer.post(world.url(f"evaluations/{evaluation.pk}/resume/"), {"budget": "1", "max_seconds": "60"})
+
+    evaluation.refresh_from_db()
+    # With and without.
+    assert page.count(f"evaluations/{evaluation.pk}/resume/") == 2
+    assert (evaluation.state, evaluation.budget) == ("queued", {"seconds": 60})
+
+
+def test_a_judge_judges_again_within_a_budget(
+    world: World, developer: Client, evaluation: Evaluation
+) -> None:
+    assert 'id="rejudge_max_calls"' in read(world, developer, evaluation)
+    form = {"judge_ref": "main", "max_calls": "7"}
+    developer.post(world.url(f"evaluations/{evaluation.pk}/rejudge/"), form)
+    assert evaluation.rejudged.get().budget == {"calls": 7}
 
 
 def test_answers_are_judged_again_as_an_evaluation_of_their_own(

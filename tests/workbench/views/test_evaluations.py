@@ -2,6 +2,7 @@ import re
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from evolution.models import CaseResult, Evaluation, FailureCase, Harness
 from tests.workbench.views.conftest import World
@@ -343,9 +344,34 @@ def test_an_estimate_is_shown_in_the_form_and_starts_nothing(
         address, form, headers={"HX-Request": "true", "HX-Target": "estimate"}
     ).content.decode()
     refused = developer.post(address, {**form, "ref": "nowhere"}).content.decode()
+    compared = developer.post(address, {**form, "base": "main", "is_fresh": "on"}).context["estimates"]
+    no_base = developer.post(address, {**form, "base": "nowhere-else"}).content.decode()
 
     assert "calls to make" in page
     assert "calls to make" in part
     assert "<html" not in part
     assert "nowhere" in refused
+    assert "nowhere-else" in no_base
+    # Afresh is the candidate's alone.
+    assert [role for role, _found in compared] == ["candidate", "base"]
+    assert compared[0][1].total.cached == 0
     assert Evaluation.objects.count() == before
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(0, "32"), (8, "32"), (50, "125")])
+def test_the_form_says_how_many_cases_are_under_way_without_a_number(
+    world: World, developer: Client, settings: Settings, limit: int, shown: str
+) -> None:
+    settings.LLM_BASE_URL, settings.LLM_CONCURRENCY = "http://127.0.0.1:1/v1", limit
+    settings.LLM_MODEL = settings.LLM_MODEL_POLICY = settings.LLM_MODEL_JUDGE = "m"
+    page = developer.get(world.url("evaluations/")).content.decode()
+    field = page[page.index('id="concurrency"') :].partition(">")[0]
+    assert f'placeholder="{shown}"' in field
+
+
+def test_the_form_is_there_while_the_endpoints_cannot_be_read(
+    world: World, developer: Client, settings: Settings
+) -> None:
+    settings.LLM_ENDPOINTS = [{"nothing": 1}]
+    page = developer.get(world.url("evaluations/")).content.decode()
+    assert 'placeholder=""' in page[page.index('id="concurrency"') :].partition(">")[0]

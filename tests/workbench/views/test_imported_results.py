@@ -102,6 +102,13 @@ def test_an_upload_becomes_an_evaluation_and_says_what_was_left_out(developer: C
     assert str(message).startswith("left out: shop.jsonl:2: ")
 
 
+def test_the_scale_of_the_scores_and_the_name_of_the_cases_are_told_with_the_file(developer: Client) -> None:
+    send(developer, b'{"case": "a", "score": 8}', full_marks="10", threshold="0.75", dataset="ours")
+    evaluation = Evaluation.objects.get()
+    assert evaluation.dataset_version.dataset.name == "ours"
+    assert (evaluation.results.get().accuracy, evaluation.origin["options"]["full_marks"]) == (1, 10)
+
+
 @pytest.mark.parametrize(
     ("data", "fields", "said"),
     [

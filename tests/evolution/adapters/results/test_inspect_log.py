@@ -1,6 +1,7 @@
 import io
 import json
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -122,7 +123,7 @@ def test_a_sample_that_failed_is_an_error_whatever_its_score() -> None:
 
 def test_several_scores_have_to_be_chosen_from() -> None:
     log = log_of(sample(scores={"match": {"value": "I"}, "rubric": {"value": {"tone": 1, "facts": 0}}}))
-    with pytest.raises(BrokenInput, match="--score: match, rubric/tone, rubric/facts"):
+    with pytest.raises(BrokenInput, match="--score:\n  match\n  rubric/tone\n  rubric/facts"):
         read_json(log)
     run = read_json(log, score="rubric/tone")
     assert (only(run).accuracy, run.judge) == (1, "inspect rubric/tone")
@@ -133,6 +134,13 @@ def test_several_scores_have_to_be_chosen_from() -> None:
 def test_epochs_are_repeats() -> None:
     run = read_json(log_of(sample(), sample(epoch=2), config={"epochs": 2}))
     assert (run.repeats, [result.repeat for result in run.results]) == (2, [0, 1])
+
+
+@pytest.mark.parametrize("epoch", [99_999_999, None, 0, -1, "x", 1.5, True])
+def test_an_epoch_that_is_none_costs_its_own_result_alone(epoch: Any) -> None:
+    run = read_json(log_of(sample(), sample(2) | {"epoch": epoch}))
+    assert [(result.key, result.repeat) for result in run.results] == [("1", 0)]
+    assert "`epoch` is no number of a trial" in run.problems[0]
 
 
 def test_a_limit_is_the_runs_status_and_its_score_counts() -> None:
@@ -215,6 +223,31 @@ def test_a_broken_sample_costs_its_own_result_alone() -> None:
     run = read_source(Source("log.eval", broken), Wanted())
     assert [result.key for result in run.results] == ["1"]
     assert "samples/2_epoch_1.json" in run.problems[0]
+
+
+def test_an_archive_that_unpacks_to_more_than_logs_do_is_refused() -> None:
+    bomb = sample(2, store={"x": "a" * 30_000_000})
+    data = pack(log_of(sample(), bomb), zipfile.ZIP_DEFLATED)
+    with pytest.raises(BrokenInput, match="unpacks to 28 MB"):
+        read_source(Source("x.eval", data), Wanted())
+
+
+def test_of_a_sample_only_what_is_used_stays_in_memory() -> None:
+    # As JSON hardly larger than the limit of an archive, and twenty times as large as objects.
+    events = [
+        {"event": "model", "model": "openai/m", "input": [{}] * 20_000},
+        {"event": "info", "data": [[]] * 20_000},
+    ]
+    log = log_of(
+        *(sample(n, events=events, store=[[]] * 20_000, metadata={"x": [{}] * 20_000}) for n in range(60))
+    )
+    data = pack(log, zipfile.ZIP_STORED)
+    tracemalloc.start()
+    run = read_source(Source("x.eval", data), Wanted())
+    _now, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(run.results) == 60
+    assert most < 3 * len(data)
 
 
 def test_a_cut_off_archive_is_refused_with_the_reason() -> None:

@@ -65,6 +65,13 @@ def test_a_score_is_read_on_its_scale() -> None:
     assert (third.accuracy, third.error_kind) == (None, "judge_output")
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_an_effectiveness_that_is_no_number_is_no_score(number: str) -> None:
+    run = read_text(f'{{"case": "a", "accuracy": 1, "effectiveness": {number}}}')
+    assert all(result.error_kind == "judge_output" and result.effectiveness is None for result in run.results)
+    assert len(run.results) + len(run.problems) == 1
+
+
 def test_an_error_is_no_score_whatever_stands_beside_it() -> None:
     run = read_text(
         lines(

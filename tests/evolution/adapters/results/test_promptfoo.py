@@ -126,6 +126,28 @@ def test_several_prompts_or_providers_have_to_be_chosen_from() -> None:
     assert len(run.cases) == 1
 
 
+@pytest.mark.parametrize("wanted", ["b", "b | 1", "b | 1: {{q}}!", "1", "1: {{q}}!", "{{q}}!"])
+def test_a_run_may_be_named_by_whatever_only_it_has(wanted: str) -> None:
+    rows = [
+        row(provider={"id": provider}, promptIdx=number, prompt={"raw": "x", "label": label})
+        for provider, number, label in (("a", 0, "{{q}}"), ("b", 1, "{{q}}!"))
+    ]
+    assert read_json(file_of(*rows), variant=wanted).model == "b"
+
+
+def test_a_name_that_several_runs_have_is_none() -> None:
+    rows = [row(provider={"id": "a"}, promptIdx=number) for number in (0, 1)]
+    with pytest.raises(
+        BrokenInput, match=r"--variant one of:\n  a \| 0: Answer: {{q}}\n  a \| 1: Answer: {{q}}$"
+    ):
+        read_json(file_of(*rows), variant="a")
+
+
+def test_a_score_that_is_no_number_is_no_score() -> None:
+    result = only(read_json(file_of(row(success=False, score=float("nan")))))
+    assert (result.error_kind, result.effectiveness) == ("judge_output", None)
+
+
 def test_runs_of_one_test_are_its_repeats() -> None:
     again = {**row(0), "testIdx": 1}
     run = read_json(file_of(row(0), again))

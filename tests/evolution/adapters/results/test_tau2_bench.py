@@ -190,5 +190,12 @@ def test_trials_are_repeats() -> None:
     assert (run.repeats, [result.repeat for result in run.results]) == (2, [0, 1])
 
 
+@pytest.mark.parametrize("trial", [10**9, None, -1, "x", 0.5, True])
+def test_a_trial_that_is_none_costs_its_own_result_alone(trial: Any) -> None:
+    run = read_json(run_of(simulation("1"), simulation("2", trial=trial)))
+    assert [(result.key, result.repeat) for result in run.results] == [("1", 0)]
+    assert "`trial` is no number of a trial" in run.problems[0]
+
+
 def test_a_source_keeps_its_name() -> None:
     assert Source("a.json", b"{}").digest == Source("b.json", b"{}").digest
