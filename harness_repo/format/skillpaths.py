@@ -44,7 +44,7 @@ def find_listed_skills(files: Mapping[str, bytes], skill_folders: Sequence[str])
             vendored.setdefault(place, []).append(path)
         elif is_listed:
             found.paths.append(path)
-        elif path.endswith(SKILL_FILE):
+        else:
             found.problems.append(_unread_problem(path, folder, folders))
     found.problems += _vendored_problems(vendored)
     found.problems += _missing_problems(files, candidates, skill_folders)

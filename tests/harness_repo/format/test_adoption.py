@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from harness_repo.format.adoption import MOST_SKILL_FOLDERS, CannotAdopt, propose_harness, usable_name
 from harness_repo.format.harness import Harness, read_harness
@@ -76,6 +76,8 @@ def test_a_name_is_brought_into_shape(text: str, name: str) -> None:
     assert usable_name(text) == name
 
 
+# A folder that cannot be listed, with a file of almost the name of a skill's.
+@example(Snapshot({"\x1f/skills/skill.md": b"---\ndescription: d"}))
 @given(snapshots)
 def test_what_is_proposed_has_no_errors_and_keeps_the_skills(snapshot: Snapshot) -> None:
     try:
