@@ -11,6 +11,7 @@ from django.conf import settings as django_settings
 from django.db import connections
 from pytest_django import Settings
 
+from evolution.limits import shares
 from workbench.embedded.postgres import postgres_server
 
 
@@ -61,6 +62,12 @@ def _plain_static_files(settings: Settings) -> None:
         **settings.STORAGES,
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
+
+
+@pytest.fixture(autouse=True)
+def _own_limits() -> None:
+    """Keep what a test holds of limits, and did not give back, from being told to the database of the next one."""
+    shares._start_anew()
 
 
 @pytest.fixture(autouse=True, scope="session")

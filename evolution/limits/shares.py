@@ -4,9 +4,7 @@ Each process holds a share, on a lease, and agrees on it anew as it wants more o
 while the share has room. The sum of all shares is never more than the limit. Without a limit nothing is asked.
 """
 
-import contextlib
 import os
-from collections.abc import AsyncIterator
 from weakref import WeakValueDictionary
 
 from django.db.models import Sum
@@ -16,7 +14,6 @@ from evolution.limits.keeping import Keeper
 from evolution.limits.places import Places
 from evolution.limits.rates import Rates
 from evolution.limits.shared import Reported, SharedPlaces
-from evolution.limits.waiting import wait_for_place
 from evolution.models import LimitShare
 
 _keeper = Keeper()
@@ -43,16 +40,6 @@ def open_limit(
         _opened[name] = places = SharedPlaces(name, _keeper.poke)
     places.configure(limit, Rates(requests_per_minute, tokens_per_minute), longest)
     return places
-
-
-@contextlib.asynccontextmanager
-async def hold_place(places: Places) -> AsyncIterator[None]:
-    """Hold one of the places, once it is our turn."""
-    await wait_for_place(places)
-    try:
-        yield
-    finally:
-        places.give_back()
 
 
 def taken_by_all(name: str) -> int:

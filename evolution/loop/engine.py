@@ -227,21 +227,18 @@ class Engine:
     async def _start_cases(self, member: Member) -> None:
         """Start a case whenever there is a place for it."""
         while not member.is_over:
-            piece, place = await member.next_piece()
+            piece = await member.next_piece()
             if piece is None:
-                await place.aclose()
                 continue
-            member.running.add(task := self._tasks.create_task(self._work_on(member, piece, place)))
-            task.add_done_callback(member.running.discard)
+            member.begin(self._tasks.create_task(self._work_on(member, piece)))
             if member.room():
                 self._changed.set()
 
-    async def _work_on(self, member: Member, piece: Piece, place: contextlib.AsyncExitStack) -> None:
+    async def _work_on(self, member: Member, piece: Piece) -> None:
         assert member.scorer is not None  # noqa: S101  it was there when the piece was taken
         self._unstored += 1
         try:
-            async with place:
-                outcome = await score_case(piece.case, member.scorer, piece.repeat)
+            outcome = await score_case(piece.case, member.scorer, piece.repeat)
         except asyncio.CancelledError:
             # Nobody wants it any more.
             self._unstored -= 1

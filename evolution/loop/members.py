@@ -1,7 +1,6 @@
 """Inside an evaluation: an evaluation of a batch as one worker sees it: what waits, what is under way, its places."""
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -10,7 +9,8 @@ from typing import NamedTuple
 from django.conf import settings
 
 from evolution.limits.places import Places
-from evolution.limits.shares import hold_place, open_limit
+from evolution.limits.shares import open_limit
+from evolution.limits.waiting import wait_for_place
 from evolution.loop.evaluation import SHARD_PAIRS
 from evolution.loop.kept_calls import Ledger
 from evolution.loop.scoring import Scorer
@@ -97,15 +97,27 @@ class Member:
             self.waiting.append(Piece(shard, shard.cases[case], repeat, attempts))
         self._has_waiting.set()
 
-    async def next_piece(self) -> tuple[Piece | None, contextlib.AsyncExitStack]:
-        """The next pair in line and a place for it, once there are both; no pair when it was dropped meanwhile."""
+    async def next_piece(self) -> Piece | None:
+        """The next pair in line, with a place taken for it; None when it was dropped meanwhile."""
         assert self._places is not None  # noqa: S101  it is set up before it is asked
         while not self.waiting:
             self._has_waiting.clear()
             await self._has_waiting.wait()
-        place = contextlib.AsyncExitStack()
-        await place.enter_async_context(hold_place(self._places))
-        return (self.waiting.popleft() if self.waiting else None), place
+        await wait_for_place(self._places)
+        if self.waiting:
+            return self.waiting.popleft()
+        self._places.give_back()
+        return None
+
+    def begin(self, task: "asyncio.Task[None]") -> None:
+        """Count a case as under way; its place is given back when it ends, also if it is cut off before it began."""
+        self.running.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: "asyncio.Task[None]") -> None:
+        self.running.discard(task)
+        if self._places is not None:
+            self._places.give_back()
 
     def renewed(self, evaluation: Evaluation) -> "Member":
         """The same evaluation as it is now, with nothing begun."""
@@ -125,7 +137,7 @@ class Member:
         self.begin_nothing()
         loop = asyncio.get_running_loop()
         for task in self.running:
-            # Not before its first step, or nobody would give its place back.
+            # Not before its first step, so that it says that it has ended.
             loop.call_soon(task.cancel)
 
     async def close(self) -> None:

@@ -1,8 +1,9 @@
 """Limits over several processes, each of which is played by a keeper of its own over a real database."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 
 import pytest
@@ -15,9 +16,20 @@ from evolution.limits.keeping import Keeper
 from evolution.limits.places import Places
 from evolution.limits.rates import Rates
 from evolution.limits.shared import SharedPlaces
-from evolution.limits.shares import hold_place, open_limit, report_taken, taken_by_all
-from evolution.limits.waiting import Turn
+from evolution.limits.shares import open_limit, report_taken, taken_by_all
+from evolution.limits.waiting import Turn, wait_for_place
 from evolution.models import LimitShare, SharedLimit
+
+
+@contextlib.asynccontextmanager
+async def hold_place(places: Places) -> AsyncIterator[None]:
+    """Hold one of the places, once it is our turn."""
+    await wait_for_place(places)
+    try:
+        yield
+    finally:
+        places.give_back()
+
 
 pytestmark = pytest.mark.django_db
 
