@@ -18,7 +18,8 @@ from django.utils.translation import gettext as _
 from evolution.adapters.chat import Role, build_model, count_places
 from evolution.adapters.tool_access import build_tool_access
 from evolution.errors import LoopError
-from evolution.loop.engine import MOST_FAILED_STARTS, Engine, give_up_starts, never, work_batch
+from evolution.loop.batches import MOST_FAILED_STARTS, give_up_starts, work_batch
+from evolution.loop.engine import Engine, never
 from evolution.loop.evaluation import build_scorer, list_batch
 from evolution.loop.kept_calls import Ledger
 from evolution.loop.pairs import count_results

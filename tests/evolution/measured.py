@@ -9,8 +9,8 @@ from evolution.actors import Actor, Role
 from evolution.demonstration import CaseData
 from evolution.loop import steps
 from evolution.loop.authors import author_of
+from evolution.loop.batches import work_batch
 from evolution.loop.datasets import import_dataset
-from evolution.loop.engine import work_batch
 from evolution.loop.evaluation import build_scorer, create_evaluation
 from evolution.loop.repositories import open_repository
 from evolution.models import DatasetVersion, Evaluation, Harness, Proposal, Step

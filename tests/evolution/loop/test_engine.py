@@ -12,8 +12,10 @@ from django.db import connection, transaction
 from pytest_django import Settings
 
 from evolution.errors import LoopError
+from evolution.loop import batches
 from evolution.loop import engine as loop
-from evolution.loop.engine import Engine, give_up_starts, work_batch
+from evolution.loop.batches import give_up_starts, work_batch
+from evolution.loop.engine import Engine
 from evolution.loop.evaluation import (
     build_scorer,
     cancel_evaluation,
@@ -208,7 +210,7 @@ def test_what_cannot_be_started_here_is_left_to_others() -> None:
 
 
 def test_what_nobody_can_start_ends_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "PAUSE", 0)
+    monkeypatch.setattr(batches, "PAUSE", 0)
     evaluation = make_large()
     work_batch([evaluation], refuse)
     assert evaluation.state == EvaluationState.PARTIAL

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from evolution.loop import estimates
-from evolution.loop.engine import work_batch
+from evolution.loop.batches import work_batch
 from evolution.loop.estimates import Estimate, RoleEstimate, estimate
 from evolution.loop.evaluation import build_scorer, create_evaluation, newest_version
 from evolution.loop.kept_calls import Ledger

@@ -5,7 +5,7 @@ import pytest
 
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
-from evolution.loop.engine import work_batch
+from evolution.loop.batches import work_batch
 from evolution.loop.evaluation import build_scorer
 from evolution.loop.regressions import weigh
 from evolution.loop.rejudging import create_rejudgement

@@ -17,7 +17,7 @@ from evolution.actors import NotAllowed
 from evolution.adapters.rehearsal import RehearsalModel
 from evolution.errors import LoopError
 from evolution.loop.authors import author_of
-from evolution.loop.engine import work_batch
+from evolution.loop.batches import work_batch
 from evolution.loop.evaluation import build_scorer, create_evaluation
 from evolution.loop.regressions import run_facts
 from evolution.loop.repositories import check_has_agent, open_repository

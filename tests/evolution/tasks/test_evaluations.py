@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from evolution.actions.clusters import start_clustering
 from evolution.loop import repositories
-from evolution.loop.engine import MOST_FAILED_STARTS
+from evolution.loop.batches import MOST_FAILED_STARTS
 from evolution.loop.repositories import open_repository
 from evolution.loop.shards import claim_shards
 from evolution.models import EvaluationShard, Job
