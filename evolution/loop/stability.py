@@ -30,11 +30,6 @@ class CaseStability:
         return self.passes / self.trials if self.trials else None
 
     @property
-    def is_flaky(self) -> bool:
-        """Whether some trials passed and others did not."""
-        return 0 < self.passes < self.trials
-
-    @property
     def flakiness(self) -> float:
         """The chance that two trials drawn from these one after the other differ: 0 for a stable case, 1 at most."""
         pairs = comb(self.trials, 2)

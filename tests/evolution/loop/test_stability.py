@@ -9,9 +9,8 @@ def case(key: str, passes: int, trials: int) -> CaseStability:
     return CaseStability(0, key, "any", trials, passes, None, None)
 
 
-def test_case_is_flaky_when_some_trials_passed_and_others_did_not() -> None:
-    assert [case("a", passes, 3).is_flaky for passes in range(4)] == [False, True, True, False]
-    assert (case("a", 1, 1).is_flaky, case("a", 0, 0).pass_rate) == (False, None)
+def test_without_a_trial_there_is_no_pass_rate() -> None:
+    assert (case("a", 1, 4).pass_rate, case("a", 0, 0).pass_rate) == (0.25, None)
 
 
 def test_flakiness_is_the_share_of_pairs_of_trials_that_differ() -> None:
