@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,23 @@ def test_what_was_asked_and_answered_before_is_counted(running: Endpoint) -> Non
     assert [ask(running, text) for text in ("one", "two", "one")] == [200, 200, 200]
     stats = running.stats()
     assert (stats["calls"], stats["again"], stats["repeated"], stats["in_flight"]) == (3, 1, 1, 0)
+
+
+def test_a_call_whose_client_has_gone_is_not_in_flight_any_more(running: Endpoint) -> None:
+    """As with servers that end what nobody waits for: a killed worker's calls do not count beside its successor's."""
+    running.configure(latency_ms=3_600_000)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=10)
+    connection.request("POST", "/v1/chat/completions", "{}")
+    wait_for(running, in_flight=1, abandoned=0)
+    connection.close()
+    wait_for(running, in_flight=0, abandoned=1)
+
+
+def wait_for(endpoint: Endpoint, **counts: int) -> None:
+    deadline = time.monotonic() + 10
+    while {name: endpoint.stats()[name] for name in counts} != counts:
+        assert time.monotonic() < deadline, endpoint.stats()
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(("fault", "status"), [("p429", 429), ("p500", 500), ("p_reset", 0)])

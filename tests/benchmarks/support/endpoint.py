@@ -54,7 +54,7 @@ class Counts:
     calls: int = 0
     ok: int = 0
     errors: dict[str, int] = field(default_factory=dict)
-    # calls whose client had gone before the answer
+    # calls whose client had gone before the answer; they are not in flight any more
     abandoned: int = 0
     # calls with a body that had been asked before, and those that had been answered before
     again: int = 0
@@ -125,6 +125,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._url = b""
         self._body = b""
+        # of the call that is under way, if one is
+        self._under_way: Counts | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has come."""
@@ -135,6 +137,10 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  asyncio's signature
         """The client has gone, or we cut it off."""
         self._transport = None
+        if self._under_way:
+            self._under_way.move(-1)
+            self._under_way.abandoned += 1
+            self._under_way = None
 
     def data_received(self, data: bytes) -> None:
         """Parse what comes."""
@@ -172,16 +178,18 @@ class Connection(asyncio.Protocol):
         counts.again += key in server.asked
         server.asked.add(key)
         counts.move(1)
+        self._under_way = counts
         fault, latency = server.fault(), server.latency()
         delays = {"": latency, "429": 0.0, "500": latency, "reset": latency / 2}
         self._loop.call_later(delays[fault], self._end_call, fault, body, key, counts)
 
     def _end_call(self, fault: str, body: bytes, key: bytes, counts: Counts) -> None:
         """Answer; a call that began before the counts were zeroed stays with the old ones."""
-        counts.move(-1)
         if self._transport is None:
-            counts.abandoned += 1
-        elif fault == "reset":
+            return
+        self._under_way = None
+        counts.move(-1)
+        if fault == "reset":
             counts.fail(fault)
             self._reset()
         elif fault:
