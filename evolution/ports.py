@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,15 +19,38 @@ RESERVED_PARAMETERS = frozenset(
 
 
 @dataclass(frozen=True)
+class Check:
+    """A check of the source: an assertion, a grader, a unit test."""
+
+    name: str
+    passed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """What a person, or a program that stands in for one, said of a record."""
+
+    name: str
+    # a number, a word such as "down", or true and false
+    value: float | str | bool | None = None
+    comment: str = ""
+
+
+@dataclass(frozen=True)
 class Record:
-    """One record of an import, as a format's reader hands it over, fit for PostgreSQL."""
+    """One record of an import, as a format's reader hands it over, fit for PostgreSQL.
+
+    What it says of success stands in `failed`, `scores`, `errors`, `checks` and `feedback`; whether that makes it a
+    failure is for the rule of the import to say.
+    """
 
     # format, such as tau-bench, and the record's id there
     source: str
     source_id: str
-    # whether it went wrong; what passed is counted only
-    failed: bool
-    # line of the file where the record starts, 1-based
+    # whether it went wrong, where the source itself says so
+    failed: bool | None
+    # physical line of the file where the record starts, 1-based
     line: int
     request: dict[str, Any] = field(default_factory=dict)
     context: dict[str, Any] = field(default_factory=dict)
@@ -38,6 +62,16 @@ class Record:
     findings: list[dict[str, Any]] = field(default_factory=list)
     category: str = ""
     harness_commit: str = ""
+    # what broke: exceptions, spans with an error status
+    errors: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    feedback: tuple[Feedback, ...] = ()
+    # whether the source has a status that would tell of an error, so that none means that it went well
+    has_status: bool = False
+    # the agent's turn, from 1, that went wrong first, where the source says so
+    blamed_turn: int | None = None
+    happened_at: datetime | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,17 @@ class CaseState(TextChoices):
     RESOLVED = "resolved", _("resolved")
 
 
+class ImportState(TextChoices):
+    """Where an import stands; an interrupted one goes on where it was when it is started again."""
+
+    # uploaded, and waiting for a person to say how it is to be read
+    PREVIEW = "preview", _("preview")
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    FINISHED = "finished", _("finished")
+    FAILED = "failed", _("failed")
+
+
 class ClusterState(TextChoices):
     """Where a cluster stands, from its first sight to its end."""
 
@@ -105,6 +116,8 @@ class JobKind(TextChoices):
     CLUSTER = "cluster", _("clustering")
     DIAGNOSE = "diagnose", _("diagnosis")
     DRAFT = "draft", _("draft")
+    IMPORT = "import", _("import")
+    ASSIGN = "assign", _("assignment to clusters")
 
 
 class Outcome(TextChoices):

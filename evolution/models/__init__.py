@@ -1,17 +1,25 @@
 """The loop's records. States are written by `evolution.transitions` only."""
 
 from evolution.models.calls import BudgetHold, EvaluationUsage, LimitShare, ModelCall, SharedLimit
-from evolution.models.cases import Cluster, Embedding, FailureCase, Sighting
+from evolution.models.cases import CaseNote, CaseText, Cluster, Embedding, FailureCase, Sighting
+from evolution.models.cluster_runs import ClusterRun, RunGroup
 from evolution.models.datasets import Dataset, DatasetCase, DatasetVersion
 from evolution.models.evaluations import CaseResult, Evaluation, EvaluationShard, StoredBatch, Verdict
 from evolution.models.events import Event, Job
 from evolution.models.harnesses import Harness, Release
+from evolution.models.intake import ImportProblem, ImportRun, MaskingRule, Source, TracePart
 from evolution.models.proposals import Diagnosis, Proposal, Step
+from evolution.models.triage import BulkAction, BulkChange, SavedView
 
 __all__ = [
     "BudgetHold",
+    "BulkAction",
+    "BulkChange",
+    "CaseNote",
     "CaseResult",
+    "CaseText",
     "Cluster",
+    "ClusterRun",
     "Dataset",
     "DatasetCase",
     "DatasetVersion",
@@ -23,14 +31,21 @@ __all__ = [
     "Event",
     "FailureCase",
     "Harness",
+    "ImportProblem",
+    "ImportRun",
     "Job",
     "LimitShare",
+    "MaskingRule",
     "ModelCall",
     "Proposal",
     "Release",
+    "RunGroup",
+    "SavedView",
     "SharedLimit",
     "Sighting",
+    "Source",
     "Step",
     "StoredBatch",
+    "TracePart",
     "Verdict",
 ]

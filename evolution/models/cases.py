@@ -1,5 +1,8 @@
 """Failure cases, their vectors, and the clusters they fall into."""
 
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.utils.translation import gettext as _
 
@@ -17,6 +20,14 @@ class Cluster(models.Model):
     state = models.CharField(max_length=12, choices=ClusterState, default=ClusterState.NEW)
     # float32 bytes, the mean of the members' unit vectors, normalised; used to recognise the cluster again
     centroid = models.BinaryField(null=True)
+    # cosine with the centroid above which a new failure belongs to it; null before the first clustering
+    reach = models.FloatField(null=True)
+    # who named it: "" for terms, "model" or "people"; people's names stay
+    named_by = models.CharField(max_length=8, blank=True, db_default="")
+    # people said that both are one; its failures are there, and so are those that would come to it
+    merged_into = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="absorbed"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -32,7 +43,7 @@ class FailureCase(models.Model):
     """Something that went wrong, from an import or an evaluation. Identical ones are counted."""
 
     harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="failures")
-    # format or origin, such as tau-bench or evaluation; `source_id` is the record's id there
+    # name of the source, or the format or origin, such as tau-bench or evaluation; `source_id` is the record's id there
     source = models.CharField(max_length=64)
     source_id = models.CharField(max_length=200)
     # SHA-256 of what makes two failures the same failure: harness, request, reply and symptom
@@ -53,8 +64,23 @@ class FailureCase(models.Model):
     symptom = models.TextField(blank=True)
     # {"accuracy": 0-1, "effectiveness": 0-1, "reward": ...}; what the source has
     scores = models.JSONField(default=dict)
+    # the lowest of them, to find and sort by
+    score = models.FloatField(null=True, blank=True)
     findings = models.JSONField(default=list)
+    # the agent's turn, from 1, that went wrong first as far as the source says
+    blamed_turn = models.PositiveIntegerField(null=True, blank=True)
     harness_commit = models.CharField(max_length=40, blank=True)
+    # when it happened, where the source says so
+    happened_at = models.DateTimeField(null=True, blank=True)
+    # how often each masking rule struck: {"phone": 2}
+    masked = models.JSONField(default=dict, db_default={})
+    tags = ArrayField(models.CharField(max_length=64), default=list, blank=True, db_default=[])
+    assignee = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    import_run = models.ForeignKey(
+        "evolution.ImportRun", null=True, blank=True, on_delete=models.SET_NULL, related_name="cases"
+    )
     # set on failures that an evaluation found
     dataset_case = models.ForeignKey(
         "evolution.DatasetCase", null=True, blank=True, on_delete=models.SET_NULL, related_name="failures"
@@ -67,6 +93,8 @@ class FailureCase(models.Model):
     )
     # membership strength in its cluster, 0-1
     strength = models.FloatField(null=True, blank=True)
+    # a person put it there, and there it stays
+    is_pinned = models.BooleanField(default=False, db_default=False)
     # the text that was embedded, shown on the case
     embedded_text = models.TextField(blank=True)
     # why it was ignored
@@ -82,10 +110,53 @@ class FailureCase(models.Model):
         indexes = [
             models.Index(fields=["harness", "state", "-id"]),
             models.Index(fields=["harness", "fingerprint"]),
+            models.Index(fields=["harness", "source", "-id"]),
+            models.Index(fields=["harness", "category", "-id"]),
+            models.Index(fields=["harness", "harness_commit", "-id"]),
+            models.Index(fields=["harness", "score"]),
+            models.Index(fields=["harness", "created_at"]),
+            models.Index(fields=["cluster", "-id"]),
+            models.Index(
+                fields=["assignee", "-id"],
+                name="failure_assignee",
+                condition=models.Q(assignee__isnull=False),
+            ),
+            GinIndex(fields=["tags"], name="failure_tags"),
         ]
 
     def __str__(self) -> str:
         return _("case %s") % self.pk
+
+
+class CaseText(models.Model):
+    """What is searched of a case, apart from it: moves and clusters do not touch its index."""
+
+    case = models.OneToOneField(FailureCase, primary_key=True, on_delete=models.CASCADE, related_name="text")
+    # lower case: request, symptom, reply, what was said, and tool results
+    text = models.TextField()
+    # hashes of the pieces of the text that it is found by: see loop.search_text
+    grams = ArrayField(models.IntegerField())
+
+    class Meta:
+        indexes = [GinIndex(fields=["grams"], name="case_text_grams")]
+
+    def __str__(self) -> str:
+        return _("text of case %s") % self.case_id
+
+
+class CaseNote(models.Model):
+    """What a person wrote about a case."""
+
+    case = models.ForeignKey(FailureCase, on_delete=models.CASCADE, related_name="notes")
+    author = models.CharField(max_length=150)
+    text = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return _("note of %s") % self.author
 
 
 class Sighting(models.Model):
