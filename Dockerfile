@@ -14,7 +14,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends git \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --create-home --uid 10001 workbench \
-    && install -d -o workbench -g workbench /srv/workbench /srv/workbench/var /srv/workbench/var/repositories
+    && install -d -o workbench -g workbench /srv/workbench /srv/workbench/var /srv/workbench/var/repositories /srv/workbench/var/imports
 
 COPY --from=environment /opt/venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH \

@@ -179,8 +179,12 @@ class Grouping:
 class Clusterer(Protocol):
     """Groups vectors by density; deterministic."""
 
-    def group(self, vectors: Vectors) -> Grouping:
-        """Return a label per row, in row order."""
+    def group(self, vectors: Vectors, known: Sequence[int] | None = None) -> Grouping:
+        """Return a label per row, in row order.
+
+        `known` has the label of each row of last time, -1 for none: groups stay together and apart as they were,
+        unless another grouping is clearly better.
+        """
 
 
 class NamedModel(NamedTuple):

@@ -159,6 +159,14 @@ MOVES: dict[type[TextChoices], Moves] = {
         regressed=("diagnosed", "ignored", "resolved"),
         ignored=("new",),
     ),
+    ImportState: _moves(
+        preview=("queued",),
+        queued=("running", "failed"),
+        running=("finished", "failed"),
+        # to be gone on with, by a worker or at once by a command
+        failed=("queued", "running"),
+        finished=(),
+    ),
     DiagnosisState: _moves(open=("accepted", "rejected"), accepted=("rejected",), rejected=("open",)),
     ProposalState: _moves(
         drafting=("drafted", "failed"),

@@ -1,15 +1,27 @@
 """The only writer of states: a guarded update on the old state and one audit row, in one transaction."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Model, TextChoices
+from django.db.models import Model, QuerySet, TextChoices
 from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.errors import MoveRefused, StaleState
 from evolution.models import Event
-from evolution.states import is_allowed
+from evolution.states import MOVES, is_allowed
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the audit trail says of something that is done to many records at once."""
+
+    verb: str
+    # what they have in common
+    about: Model
+    reason: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
 
 
 def record(actor: Actor, verb: str, target: Model, reason: str = "", **data: Any) -> Event:
@@ -38,6 +50,18 @@ def move(target: Any, to: TextChoices, actor: Actor, reason: str = "", **fields:
     with transaction.atomic():
         _update(target, source, source.label, state=to, **fields)
         record(actor, f"{target._meta.model_name}.{to.value}", target, reason, old=source.value, new=to.value)
+
+
+def move_all(targets: QuerySet[Any], to: TextChoices, actor: Actor, told: Told, **fields: Any) -> int:
+    """Move all records of a query that have such a move to a state, setting `fields` with it; returns how many.
+
+    The others stay as they are. The audit trail gets one row for all of them.
+    """
+    sources = [source for source, allowed in MOVES[type(to)].items() if to.value in allowed]
+    with transaction.atomic():
+        moved = targets.filter(state__in=sources).update(state=to, **fields)
+        record(actor, told.verb, told.about, told.reason, **told.data, new=to.value, count=moved)
+    return moved
 
 
 def change(target: Any, **fields: Any) -> None:

@@ -51,6 +51,7 @@ def _own_var(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> No
     var = tmp_path_factory.getbasetemp() / "var"
     settings.VAR_DIR = var
     settings.REPOSITORIES_DIR = var / "repositories"
+    settings.IMPORTS_DIR = var / "imports"
     settings.MEDIA_ROOT = var / "media"
 
 

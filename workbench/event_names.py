@@ -9,6 +9,7 @@ from evolution import states
 STATES: dict[str, type[TextChoices]] = {
     "failurecase": states.CaseState,
     "cluster": states.ClusterState,
+    "importrun": states.ImportState,
     "diagnosis": states.DiagnosisState,
     "proposal": states.ProposalState,
     "step": states.StepState,
@@ -21,6 +22,8 @@ STATES: dict[str, type[TextChoices]] = {
 def name_kind(kind: str) -> str:
     """What people call a kind of record."""
     names = {
+        "bulkaction": _("action on many cases"),
+        "savedview": _("saved view"),
         "failurecase": _("case"),
         "cluster": _("cluster"),
         "dataset": _("dataset"),
@@ -28,9 +31,12 @@ def name_kind(kind: str) -> str:
         "diagnosis": _("diagnosis"),
         "evaluation": _("evaluation"),
         "harness": _("harness"),
+        "importrun": _("import"),
         "job": _("job"),
+        "maskingrule": _("masking rule"),
         "proposal": _("proposal"),
         "release": _("release"),
+        "source": _("source"),
         "step": _("step"),
     }
     return names.get(kind, kind)
@@ -43,17 +49,46 @@ def name_deed(verb: str) -> str:
     if deed in labels:
         return str(labels[deed])
     deeds = {
+        "added_to_dataset": _("added to a dataset"),
         "amended": _("amended"),
+        "assigned": _("assigned"),
+        "ignore": _("cases ignored"),
+        "reopen": _("cases opened again"),
+        "tag": _("cases tagged"),
+        "untag": _("tag taken from cases"),
+        "assign": _("cases assigned"),
+        "move": _("cases moved to a cluster"),
+        "moved": _("states moved"),
+        "undone": _("undone"),
+        "saved": _("saved"),
+        "deleted": _("deleted"),
         "cases_imported": _("failures imported"),
+        "changed": _("changed"),
         "clustered": _("failures clustered"),
         "committed": _("new commit"),
         "created": _("created"),
+        "disabled": _("disabled"),
+        "enabled": _("enabled"),
+        "absorbed": _("other clusters merged into it"),
+        "cases_moved": _("cases moved to a cluster"),
+        "emptied": _("left without failures"),
+        "found": _("found"),
+        "merged": _("merged into another cluster"),
+        "named": _("named by the model"),
+        "regrouped": _("members changed"),
+        "split": _("split"),
+        "failures_assigned": _("new failures assigned"),
         "failures_taken": _("failures taken into the inbox"),
         "imported": _("imported"),
+        "noted": _("note added"),
         "rebuilt": _("rebuilt"),
         "rejudged": _("answers judged anew"),
         "renamed": _("renamed"),
+        "restored": _("as it ships again"),
+        "resumed": _("gone on with"),
         "runner_set": _("another agent set"),
         "stopped": _("evolution stopped"),
+        "tagged": _("tags changed"),
+        "token_rotated": _("new token"),
     }
     return deeds.get(deed, deed)

@@ -1,25 +1,33 @@
 """What pages may send. Forms check shape only: what is allowed is for the actions to say."""
 
+import re
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from evolution.adapters.results.wanted import Wanted
 from evolution.errors import LoopError
 from evolution.models import DatasetVersion, Harness
-from evolution.queries.cases import UNCLUSTERED, CaseFilter
+from evolution.queries.case_filters import UNCLUSTERED, CaseFilter
+from evolution.queries.clusters import EVERY, LIVING, MEMBER_ORDERS, ORDERS, ClusterFilter
 from evolution.queries.evaluations import list_dataset_versions
 from evolution.queries.results import OUTCOMES, ResultFilter
-from evolution.states import CaseState, Split
+from evolution.states import CaseState, ClusterState, Split
 from harness_repo.runtime.faults import Fault, parse_fault
 
 MAX_UPLOAD = 200 * 1024 * 1024
 MAX_TEXT = 200_000
 # Of a number that is written without an exponent.
 MOST = 10**12
+# Of the database's ids.
+MOST_ID = 2**63 - 1
+# Days that have midnights in every time zone.
+FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9998, 12, 30)
 
 
 class CaseFilterForm(forms.Form):
@@ -30,14 +38,119 @@ class CaseFilterForm(forms.Form):
     category = forms.CharField(required=False, max_length=64)
     cluster = forms.RegexField(rf"^(\d{{1,9}}|{UNCLUSTERED})$", required=False)
     text = forms.CharField(required=False, max_length=200)
+    tag = forms.CharField(required=False, max_length=64)
+    assignee = forms.CharField(required=False, max_length=150)
+    language = forms.CharField(required=False, max_length=8)
+    version = forms.RegexField(r"^[0-9a-fA-F]{4,40}$", required=False)
+    imported = forms.IntegerField(required=False, min_value=1, max_value=MOST_ID)
+    lowest = forms.FloatField(required=False)
+    highest = forms.FloatField(required=False)
+    since = forms.DateField(
+        required=False, validators=[MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
+    )
+    until = forms.DateField(
+        required=False, validators=[MinValueValidator(FIRST_DAY), MaxValueValidator(LAST_DAY)]
+    )
+    upto = forms.IntegerField(required=False, min_value=0, max_value=MOST_ID)
 
     def wanted(self) -> CaseFilter:
         """The filter; without a state in the query it is the open cases, with an empty one all of them."""
         self.full_clean()
-        fields = {name: self.cleaned_data.get(name, "") for name in self.fields}
-        if "state" not in self.data:
-            fields["state"] = CaseState.OPEN
-        return CaseFilter(**fields)
+        given = {
+            name: value for name, value in self.cleaned_data.items() if value is not None and value != ""
+        }
+        state = given.pop("state", "") if "state" in self.data else CaseState.OPEN
+        return CaseFilter(state=state, **given)
+
+
+class CasePlaceForm(forms.Form):
+    """Which part of a list of cases is wanted: before or after an id."""
+
+    before = forms.IntegerField(required=False, min_value=1, max_value=MOST_ID)
+    after = forms.IntegerField(required=False, min_value=0, max_value=MOST_ID)
+
+    def place(self) -> dict[str, int]:
+        """The arguments of queries.cases.list_cases; none for the beginning of the list."""
+        self.full_clean()
+        return {name: value for name, value in self.cleaned_data.items() if value is not None}
+
+
+class BulkForm(forms.Form):
+    """A button over the list of cases, with what each of them needs; the rows that are ticked are beside it."""
+
+    verb = forms.ChoiceField(
+        choices=[(verb, verb) for verb in ("ignore", "reopen", "tag", "untag", "assign", "move", "dataset")]
+    )
+    # all that pass the filters, up to the newest case when they were counted
+    all = forms.BooleanField(required=False)
+    upto = forms.IntegerField(required=False, min_value=0, max_value=MOST_ID)
+    reason = forms.CharField(required=False, max_length=2_000)
+    tag = forms.CharField(required=False, max_length=200)
+    person = forms.CharField(required=False, max_length=150)
+    # of a cluster; empty takes out of any
+    number = forms.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
+
+
+class ClusterFilterForm(forms.Form):
+    """The filters of the list of clusters; what makes no sense is left out."""
+
+    state = forms.ChoiceField(
+        required=False, choices=[(name, name) for name in (LIVING, EVERY, *ClusterState.values)]
+    )
+    text = forms.CharField(required=False, max_length=200)
+    order = forms.ChoiceField(required=False, choices=[(name, name) for name in ORDERS])
+    page = forms.IntegerField(required=False, min_value=1, max_value=10**6)
+
+    def wanted(self) -> ClusterFilter:
+        """The filter that the query asks for; without a state the clusters that want work."""
+        self.full_clean()
+        return ClusterFilter(**{name: value for name, value in self.cleaned_data.items() if value})
+
+
+class MembersForm(forms.Form):
+    """Which members of a cluster are listed, and in which order."""
+
+    members = forms.ChoiceField(required=False, choices=[(state, state) for state in CaseState.values])
+    order = forms.ChoiceField(required=False, choices=[(name, name) for name in MEMBER_ORDERS])
+    page = forms.IntegerField(required=False, min_value=1, max_value=10**6)
+
+
+class GroupForm(forms.Form):
+    """A name and a reason for failures that are to be a cluster of their own; the failures are beside it."""
+
+    name = forms.CharField(max_length=200)
+    reason = forms.CharField(required=False, max_length=2_000)
+    all = forms.BooleanField(required=False)
+    upto = forms.IntegerField(required=False, min_value=0, max_value=MOST_ID)
+
+
+class MergeForm(forms.Form):
+    """Numbers of clusters that are to be merged into one, and why; those that are ticked are beside them."""
+
+    numbers = forms.RegexField(r"^[\d\s,;#，、]*$", required=False, max_length=500)
+    reason = forms.CharField(required=False, max_length=2_000)
+
+    def read_numbers(self, ticked: list[str]) -> set[int]:
+        """The numbers, written and ticked."""
+        written = re.findall(r"[0-9]{1,9}", self.cleaned_data["numbers"])
+        return {int(number) for number in [*written, *ticked] if re.fullmatch(r"[0-9]{1,9}", number)}
+
+
+class CompareRunsForm(forms.Form):
+    """Two clusterings by id, and two places between which failures went: ids of clusters, 0 or -1."""
+
+    before = forms.IntegerField(required=False, min_value=1, max_value=MOST_ID)
+    after = forms.IntegerField(required=False, min_value=1, max_value=MOST_ID)
+    was = forms.IntegerField(required=False, min_value=-1, max_value=MOST_ID)
+    now = forms.IntegerField(required=False, min_value=-1, max_value=MOST_ID)
+
+
+class SavedViewForm(forms.Form):
+    """A name for the filters of the list."""
+
+    name = forms.CharField(max_length=80)
+    is_shared = forms.BooleanField(required=False)
+    is_default = forms.BooleanField(required=False)
 
 
 class ResultFilterForm(forms.Form):
@@ -59,7 +172,7 @@ class UploadForm(forms.Form):
     """A file to import; the command line takes any size."""
 
     # what takes larger files
-    command = "import_cases"
+    command: str
 
     file = forms.FileField(allow_empty_file=True)
 
@@ -70,12 +183,6 @@ class UploadForm(forms.Form):
             text = _("The file is larger than 200 MB; use the command %(command)s for it.")
             raise forms.ValidationError(text % {"command": self.command})
         return upload
-
-
-class ImportForm(UploadForm):
-    """Files of failures to import."""
-
-    everything = forms.BooleanField(required=False)
 
 
 class ResultsImportForm(UploadForm):
@@ -100,6 +207,45 @@ class ResultsImportForm(UploadForm):
             threshold=fields["threshold"] or 1.0,
             full_marks=fields["full_marks"] or 1.0,
         )
+
+
+class SourceNameForm(forms.Form):
+    """The name of a new source."""
+
+    name = forms.CharField(max_length=64)
+
+
+class SourceForm(forms.Form):
+    """How a source is read, and what counts as a failure there."""
+
+    format = forms.CharField(max_length=32)
+    rule = forms.CharField(required=False, max_length=2_000)
+    mapping = forms.CharField(required=False, max_length=5_000)
+
+    def clean_mapping(self) -> dict[str, str]:
+        """Read lines of OUR FIELD = THEIRS."""
+        lines = [line for line in self.cleaned_data["mapping"].splitlines() if line.strip()]
+        pairs = [[part.strip() for part in line.split("=", 1)] for line in lines]
+        if not all(len(pair) == 2 and all(pair) for pair in pairs):
+            raise forms.ValidationError(_("Each line says OUR FIELD = THEIRS."))
+        return dict(pairs)
+
+
+class MaskingTextForm(forms.Form):
+    """A text to try the masking rules on."""
+
+    text = forms.CharField(max_length=MAX_TEXT, strip=False)
+
+
+class MaskingRuleForm(forms.Form):
+    """A masking rule; whether it can work is for the action to say."""
+
+    name = forms.CharField(required=False, max_length=32)
+    label = forms.CharField(max_length=32)
+    description = forms.CharField(required=False, max_length=200)
+    pattern = forms.CharField(max_length=4_000, strip=False)
+    is_secret = forms.BooleanField(required=False)
+    is_enabled = forms.BooleanField(required=False)
 
 
 class ReasonForm(forms.Form):

@@ -73,4 +73,8 @@ def wanted_part(request: HttpRequest) -> str:
     if not htmx or htmx.boosted or htmx.history_restore_request:
         return ""
     # Only the names that our pages use: the header is the browser's to write.
-    return htmx.target if htmx.target in {"progress", "details", "results", "chosen", "estimate"} else ""
+    return (
+        htmx.target
+        if htmx.target in {"progress", "details", "results", "chosen", "estimate", "counts"}
+        else ""
+    )

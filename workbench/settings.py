@@ -27,6 +27,8 @@ EMBEDDED_BROKER = not env.str("CELERY_BROKER_URL", default="")
 VAR_DIR = check_var(var_directory())
 # Bare git repositories of the harnesses; web and workers must share it.
 REPOSITORIES_DIR = Path(env.str("REPOSITORIES_DIR", default=str(VAR_DIR / "repositories")))
+# Uploads that wait to be imported; web and workers must share it.
+IMPORTS_DIR = Path(env.str("IMPORTS_DIR", default=str(VAR_DIR / "imports")))
 DEFAULT_HARNESS = env.str("DEFAULT_HARNESS", default="live_commerce")
 
 DEBUG = env.bool("DEBUG", default=False)
@@ -45,6 +47,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_htmx",
     "template_partials",
+    # For the files of its documentation page.
+    "ninja",
     "django_celery_beat",
     "evolution",
     "workbench",
@@ -175,7 +179,20 @@ CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {
     # Takes over what a killed worker left; cheap when there is nothing. A round that was missed is not made up for.
     "sweep": {"task": "evolution.sweep", "schedule": 15.0, "options": {"expires": 15}},
+    # New cases are found by a search at once, and quickly once they are in its index.
+    "index texts": {"task": "evolution.index_texts", "schedule": 10.0, "options": {"expires": 10}},
+    # Traces that were pushed and are quiet now become cases.
+    "assemble traces": {"task": "evolution.assemble_traces", "schedule": 5.0, "options": {"expires": 5}},
+    "prune traces": {"task": "evolution.prune_traces", "schedule": 3600.0, "options": {"expires": 3600}},
 }
+
+# Of one push, packed and unpacked.
+PUSH_MAX_BYTES = env.int("PUSH_MAX_BYTES", default=32 * 1024 * 1024)
+# A trace is put together when no span has come for so many seconds, or the first one has waited so long; its spans are
+# kept for a while after, as late ones come.
+TRACE_QUIET_SECONDS = env.float("TRACE_QUIET_SECONDS", default=5.0)
+TRACE_LONGEST_WAIT_SECONDS = env.float("TRACE_LONGEST_WAIT_SECONDS", default=60.0)
+TRACE_KEPT_HOURS = env.float("TRACE_KEPT_HOURS", default=24.0)
 
 # An OpenAI-compatible endpoint. Without one, the rehearsal model serves every role.
 LLM_BASE_URL = env.str("LLM_BASE_URL", default="")

@@ -1,6 +1,7 @@
 """Shows text that people and models wrote, safely: hidden characters made visible, words marked, Markdown cleaned."""
 
 import difflib
+import html
 import re
 import unicodedata
 from collections import Counter
@@ -42,6 +43,8 @@ _markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
 def reveal(text: object) -> SafeString:
     """Escape `text`, and put the name of each hidden or bidirectional character where it stands."""
     plain = str(text)
+    if HIDDEN.search(plain) is None:
+        return mark_safe(html.escape(plain))  # noqa: S308  it is escaped here
     parts: list[SafeString] = []
     end = 0
     for match in HIDDEN.finditer(plain):

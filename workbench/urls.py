@@ -5,10 +5,18 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.i18n import set_language
 
+from workbench.api.face import api_urls
 from workbench.api.health import healthz
+from workbench.api.traces import traces
 from workbench.views import (
     board,
+    case_bulk,
+    case_dataset,
+    case_page,
     cases,
+    cluster_map,
+    cluster_page,
+    cluster_runs,
     clusters,
     comparison,
     diagnoses,
@@ -18,10 +26,14 @@ from workbench.views import (
     file_history,
     files,
     imported_results,
+    imports,
+    masking,
     proposals,
     releases,
     results,
+    saved_views,
     sign_in,
+    sources,
     steps,
 )
 
@@ -29,16 +41,37 @@ Routes = list[URLPattern | URLResolver]
 
 case_urls: Routes = [
     path("", cases.case_list, name="cases"),
-    path("import/", cases.import_cases, name="cases_import"),
-    path("<int:pk>/", cases.case_page, name="case"),
-    path("<int:pk>/ignore/", cases.ignore, name="case_ignore"),
-    path("<int:pk>/reopen/", cases.reopen, name="case_reopen"),
+    path("counts/", cases.case_counts, name="case_counts"),
+    path("bulk/", case_bulk.case_bulk, name="case_bulk"),
+    path("bulk/<int:pk>/undo/", case_bulk.undo, name="case_bulk_undo"),
+    path("views/save/", saved_views.save, name="view_save"),
+    path("views/<int:pk>/delete/", saved_views.delete, name="view_delete"),
+    path("dataset/", case_dataset.cases_dataset, name="cases_dataset"),
+    path("dataset/add/", case_dataset.add, name="cases_dataset_add"),
+    path("<int:pk>/", case_page.case_page, name="case"),
+    path("<int:pk>/raw/", case_page.case_raw, name="case_raw"),
+    path("<int:pk>/value/", case_page.case_value, name="case_value"),
+    path("<int:pk>/curl/", case_page.case_curl, name="case_curl"),
+    path("<int:pk>/ignore/", case_page.ignore, name="case_ignore"),
+    path("<int:pk>/reopen/", case_page.reopen, name="case_reopen"),
+    path("<int:pk>/tags/", case_page.tag, name="case_tags"),
+    path("<int:pk>/assign/", case_page.assign, name="case_assign"),
+    path("<int:pk>/notes/", case_page.note, name="case_note"),
 ]
 
 cluster_urls: Routes = [
     path("", clusters.cluster_list, name="clusters"),
     path("start/", clusters.start, name="clusters_start"),
-    path("<int:number>/", clusters.cluster_page, name="cluster"),
+    path("create/", clusters.create, name="cluster_create"),
+    path("map/", cluster_map.map_page, name="cluster_map"),
+    path("map/points/", cluster_map.map_points, name="cluster_map_points"),
+    path("unclustered/", clusters.unclustered, name="unclustered"),
+    path("runs/", cluster_runs.run_list, name="cluster_runs"),
+    path("runs/compare/", cluster_runs.compare, name="cluster_runs_compare"),
+    path("<int:number>/", cluster_page.cluster_page, name="cluster"),
+    path("<int:number>/merge/", clusters.merge, name="cluster_merge"),
+    path("<int:number>/split/", clusters.split, name="cluster_split"),
+    path("<int:number>/reopen/", clusters.reopen, name="cluster_reopen"),
     path("<int:number>/rename/", clusters.rename, name="cluster_rename"),
     path("<int:number>/ignore/", clusters.ignore, name="cluster_ignore"),
     path("<int:number>/diagnose/", clusters.diagnose, name="cluster_diagnose"),
@@ -80,6 +113,7 @@ evaluation_urls: Routes = [
     path("<int:pk>/rejudge/", evaluations.rejudge, name="evaluation_rejudge"),
     path("<int:pk>/take-failures/", evaluations.take_failures, name="evaluation_take_failures"),
     path("<int:pk>/results/<int:result>/", results.result_page, name="result"),
+    path("<int:pk>/results/<int:result>/value/", results.result_value, name="result_value"),
     path(
         "<int:pk>/results/<int:result>/trajectory/<slug:format_name>/",
         results.result_trajectory,
@@ -87,10 +121,41 @@ evaluation_urls: Routes = [
     ),
 ]
 
+import_urls: Routes = [
+    path("", imports.import_list, name="imports"),
+    path("upload/", imports.upload, name="import_upload"),
+    path("<int:pk>/", imports.import_page, name="import_run"),
+    path("<int:pk>/preview/", imports.preview, name="import_preview"),
+    path("<int:pk>/start/", imports.start, name="import_start"),
+    path("<int:pk>/resume/", imports.resume, name="import_resume"),
+    path("<int:pk>/discard/", imports.discard, name="import_discard"),
+    path("<int:pk>/problems.csv", imports.problems, name="import_problems"),
+]
+
+source_urls: Routes = [
+    path("", sources.source_list, name="sources"),
+    path("create/", sources.create, name="source_create"),
+    path("<slug:name>/", sources.source_page, name="source"),
+    path("<slug:name>/change/", sources.change, name="source_change"),
+    path("<slug:name>/token/", sources.rotate, name="source_rotate"),
+    path("<slug:name>/switch/", sources.switch, name="source_switch"),
+]
+
+masking_urls: Routes = [
+    path("", masking.masking, name="masking"),
+    path("try/", masking.try_text, name="masking_try"),
+    path("rules/<slug:name>/", masking.masking_rule, name="masking_rule"),
+    path("rules/<slug:name>/save/", masking.save, name="masking_save"),
+    path("rules/<slug:name>/switch/", masking.switch, name="masking_switch"),
+    path("rules/<slug:name>/restore/", masking.restore, name="masking_restore"),
+]
+
 harness_urls: Routes = [
     path("", board.board, name="board"),
     path("cases/", include(case_urls)),
+    path("sources/", include(source_urls)),
     path("clusters/", include(cluster_urls)),
+    path("imports/", include(import_urls)),
     path("diagnoses/", include(diagnosis_urls)),
     path("proposals/", include(proposal_urls)),
     path("steps/", include(step_urls)),
@@ -106,9 +171,12 @@ harness_urls: Routes = [
 urlpatterns: Routes = [
     path("", board.home, name="home"),
     path("healthz", healthz, name="healthz"),
+    path("api/", api_urls()),
+    path("v1/traces", traces, name="otlp_traces"),
     path("accounts/login/", sign_in.SignInView.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
+    path("masking/", include(masking_urls)),
     path("h/<slug:harness>/", include(harness_urls)),
 ]

@@ -5,6 +5,7 @@ Torch takes seconds to import, so everything heavy is imported by the builder, n
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -36,6 +37,12 @@ class SentenceTransformerEmbedder:
             normalize_embeddings=True,
         )
         return np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
+
+
+@cache
+def shared_embedder() -> SentenceTransformerEmbedder:
+    """The embedder of this process, built when it is first asked for: loading takes seconds."""
+    return build_embedder()
 
 
 def build_embedder() -> SentenceTransformerEmbedder:

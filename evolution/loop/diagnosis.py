@@ -13,10 +13,11 @@ from django.utils.translation import gettext as _
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError
 from evolution.loop.asking import ask_model
-from evolution.loop.clusters import is_visible_to_models
+from evolution.loop.cluster_naming import MODEL, is_named_by_people
 from evolution.loop.quotes import quotes_verbatim, turn_of_quote
 from evolution.loop.repositories import check_has_agent, open_repository
-from evolution.models import Cluster, Diagnosis, Event, FailureCase
+from evolution.loop.visibility import is_visible_to_models
+from evolution.models import Cluster, Diagnosis, FailureCase
 from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, Evidence, diagnosis_request
 from evolution.states import CaseState, ClusterState, is_allowed
@@ -130,14 +131,11 @@ def _store(
             output=answer.model_dump(),
         )
         record(actor, "diagnosis.created", diagnosis, cluster=cluster.number, model=model)
-        if not _was_named_by_people(cluster):
+        if not is_named_by_people(cluster):
             cluster.name, cluster.description = answer.cluster_name[:200], answer.cluster_description
-            cluster.save(update_fields=["name", "description", "updated_at"])
+            cluster.named_by = MODEL
+            cluster.save(update_fields=["name", "description", "named_by", "updated_at"])
         state = ClusterState(cluster.state)
         if state != ClusterState.IN_PROGRESS and is_allowed(state, ClusterState.DIAGNOSED):
             move(cluster, ClusterState.DIAGNOSED, SYSTEM)
     return diagnosis
-
-
-def _was_named_by_people(cluster: Cluster) -> bool:
-    return Event.objects.filter(verb="cluster.renamed", target_kind="cluster", target_id=cluster.pk).exists()

@@ -1,4 +1,4 @@
-"""What is embedded of a failure: how it failed, what it was about, what the agent did; each clipped.
+"""What is embedded of a failure: how it failed, what it was about, what the agent did then; each clipped.
 
 A judge's reasons quote the reply, and replies of one skill resemble each other whatever went wrong; where there
 are findings, their texts stand in for the reasons.
@@ -6,7 +6,7 @@ are findings, their texts stand in for the reasons.
 
 from typing import Any
 
-from evolution.loop.cases import request_text
+from evolution.loop.case_content import request_text
 from evolution.models import FailureCase
 
 LONGEST = 300
@@ -28,11 +28,22 @@ def describe_failure(case: FailureCase) -> str:
 
 
 def _conduct(case: FailureCase) -> str:
-    """What the agent did: skills and calls; in a conversation without any, that; of a single answer, the answer."""
-    did = _calls(case.trajectory)
+    """What the agent did in the turn that is blamed; else its skills and calls; of a single answer, the answer."""
+    did = _blamed_turn(case) or _calls(case.trajectory)
     said = [entry for entry in _dicts(case.trajectory.get("messages")) if entry.get("role") == "assistant"]
     # The last reply of a conversation is mostly a farewell.
     return did or ("no tool call" if len(said) > 1 else case.reply)
+
+
+def _blamed_turn(case: FailureCase) -> str:
+    """The calls of the turn that the source blames and what went wrong in them, else what was said there."""
+    turn = case.blamed_turn
+    if not turn:
+        return ""
+    calls = [call for call in _dicts(case.trajectory.get("tool_calls")) if call.get("turn") == turn]
+    said = [entry for entry in _dicts(case.trajectory.get("messages")) if entry.get("role") == "assistant"]
+    content = said[turn - 1].get("content") if turn <= len(said) else ""
+    return _calls({"tool_calls": calls}).strip("; ") or (content if isinstance(content, str) else "")
 
 
 def _calls(trajectory: dict[str, Any]) -> str:

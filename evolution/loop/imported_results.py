@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,8 +20,10 @@ from django.utils.translation import gettext as _
 from evolution.actors import Actor
 from evolution.demonstration import CaseData
 from evolution.errors import BrokenInput
-from evolution.loop.cases import detect_language
+from evolution.loop.case_content import detect_language
 from evolution.loop.datasets import MATCHED, digest_cases, import_dataset, leave_out_imported
+from evolution.loop.masking import current_masker
+from evolution.loop.masking.measured import mask_measured
 from evolution.loop.outcomes import LONGEST_ERROR, NOT_STARTED
 from evolution.models import CaseResult, DatasetVersion, Evaluation, Harness
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
@@ -72,6 +74,8 @@ def store_results(
     dataset has not, and for a number of repeats that can't be meant.
     """
     _check_results(run, origin)
+    masker = current_masker(only_secrets=True)
+    run, origin = mask_measured(run, masker), replace(origin, file=masker.mask_text(origin.file))
     if len(run.cases) * _count_repeats(run) > MOST_PAIRS:
         what = {"name": origin.file, "repeats": _count_repeats(run), "cases": len(run.cases)}
         raise BrokenInput(_("%(name)s: %(repeats)d repeats of %(cases)d cases are too many") % what)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from evolution.loop.cases import has_passed
 from evolution.loop.evaluation import UNDISTURBED
+from evolution.loop.taken_failures import has_passed
 from evolution.models import CaseResult, Evaluation, FailureCase, Proposal
 from evolution.states import CaseState, EvaluationState, Split
 

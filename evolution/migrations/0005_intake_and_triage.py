@@ -6,6 +6,20 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+SCORES = """
+UPDATE evolution_failurecase SET score = lowest.score FROM (
+    SELECT id, (
+        SELECT min(value::text::float8) FROM jsonb_each(scores) WHERE jsonb_typeof(value) = 'number'
+    ) AS score
+    FROM evolution_failurecase WHERE jsonb_typeof(scores) = 'object'
+) AS lowest
+WHERE lowest.id = evolution_failurecase.id AND lowest.score IS NOT NULL
+"""
+TEXTS = """
+INSERT INTO evolution_casetext (case_id, text)
+SELECT id, '' FROM evolution_failurecase ON CONFLICT DO NOTHING
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -27,6 +41,7 @@ class Migration(migrations.Migration):
                 ("description", models.CharField(blank=True, max_length=200)),
                 ("pattern", models.TextField()),
                 ("label", models.CharField(max_length=32)),
+                ("is_secret", models.BooleanField(default=False)),
                 ("is_enabled", models.BooleanField(default=True)),
                 ("updated_by", models.CharField(max_length=150)),
                 ("updated_at", models.DateTimeField(auto_now=True)),
@@ -61,6 +76,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=80)),
                 ("query", models.TextField(blank=True)),
                 ("is_shared", models.BooleanField(default=False)),
+                ("is_default", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
@@ -135,6 +151,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 null=True,
                 on_delete=django.db.models.deletion.SET_NULL,
+                db_index=False,
                 related_name="+",
                 to=settings.AUTH_USER_MODEL,
             ),
@@ -161,8 +178,23 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="failurecase",
+            name="content_digest",
+            field=models.CharField(blank=True, db_default="", max_length=64),
+        ),
+        migrations.AddField(
+            model_name="failurecase",
+            name="place",
+            field=models.JSONField(db_default={}, default=dict),
+        ),
+        migrations.AddField(
+            model_name="failurecase",
             name="score",
             field=models.FloatField(blank=True, null=True),
+        ),
+        migrations.AddField(
+            model_name="failurecase",
+            name="signals",
+            field=models.JSONField(db_default={}, default=dict),
         ),
         migrations.AddField(
             model_name="failurecase",
@@ -283,12 +315,19 @@ class Migration(migrations.Migration):
                 ("text", models.TextField()),
                 (
                     "grams",
-                    django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), size=None),
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(), null=True, size=None
+                    ),
                 ),
             ],
             options={
                 "indexes": [
-                    django.contrib.postgres.indexes.GinIndex(fields=["grams"], name="case_text_grams")
+                    django.contrib.postgres.indexes.GinIndex(
+                        fields=["grams"], gin_pending_list_limit=65536, name="case_text_grams"
+                    ),
+                    models.Index(
+                        condition=models.Q(("grams", None)), fields=["-case"], name="case_text_waiting"
+                    ),
                 ],
             },
         ),
@@ -407,6 +446,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 null=True,
                 on_delete=django.db.models.deletion.SET_NULL,
+                db_index=False,
                 related_name="cases",
                 to="evolution.importrun",
             ),
@@ -439,6 +479,32 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="failurecase",
+            index=models.Index(fields=["import_run", "-id"], name="failure_import"),
+        ),
+        migrations.AlterField(
+            model_name="failurecase",
+            name="harness",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="failures",
+                to="evolution.harness",
+            ),
+        ),
+        migrations.AlterField(
+            model_name="failurecase",
+            name="cluster",
+            field=models.ForeignKey(
+                blank=True,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="members",
+                to="evolution.cluster",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="failurecase",
             index=models.Index(
                 condition=models.Q(("assignee__isnull", False)),
                 fields=["assignee", "-id"],
@@ -448,6 +514,20 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="failurecase",
             index=django.contrib.postgres.indexes.GinIndex(fields=["tags"], name="failure_tags"),
+        ),
+        migrations.AddIndex(
+            model_name="failurecase",
+            index=models.Index(
+                condition=models.Q(("embedded_text", "")), fields=["harness", "id"], name="failure_unseen"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="failurecase",
+            index=models.Index(
+                condition=models.Q(("tags", []), _negated=True),
+                fields=["harness", "-id"],
+                name="failure_tagged",
+            ),
         ),
         migrations.AddField(
             model_name="rungroup",
@@ -539,4 +619,7 @@ class Migration(migrations.Migration):
                 fields=("source", "trace_id", "span_id"), name="trace_part_span"
             ),
         ),
+        # Cases of older installations: loop.search_index writes a text that is empty, and the index of it.
+        migrations.RunSQL(SCORES, migrations.RunSQL.noop),
+        migrations.RunSQL(TEXTS, migrations.RunSQL.noop),
     ]

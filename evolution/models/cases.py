@@ -42,12 +42,15 @@ class Cluster(models.Model):
 class FailureCase(models.Model):
     """Something that went wrong, from an import or an evaluation. Identical ones are counted."""
 
-    harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="failures")
+    # Without an index of its own, as other columns below: those of the class begin with it.
+    harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="failures", db_index=False)
     # name of the source, or the format or origin, such as tau-bench or evaluation; `source_id` is the record's id there
     source = models.CharField(max_length=64)
     source_id = models.CharField(max_length=200)
     # SHA-256 of what makes two failures the same failure: harness, request, reply and symptom
     fingerprint = models.CharField(max_length=64)
+    # SHA-256 of all that came with the record: the same is no update; "" where an older version stored it
+    content_digest = models.CharField(max_length=64, blank=True, db_default="")
     # how often it was seen
     count = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=12, choices=CaseState, default=CaseState.OPEN)
@@ -67,6 +70,9 @@ class FailureCase(models.Model):
     # the lowest of them, to find and sort by
     score = models.FloatField(null=True, blank=True)
     findings = models.JSONField(default=list)
+    # what else the source says of it: {"errors": [text], "checks": [{"name", "passed", "reason"}],
+    # "feedback": [{"name", "value", "comment"}]}, as in ports.Record
+    signals = models.JSONField(default=dict, db_default={})
     # the agent's turn, from 1, that went wrong first as far as the source says
     blamed_turn = models.PositiveIntegerField(null=True, blank=True)
     harness_commit = models.CharField(max_length=40, blank=True)
@@ -76,11 +82,23 @@ class FailureCase(models.Model):
     masked = models.JSONField(default=dict, db_default={})
     tags = ArrayField(models.CharField(max_length=64), default=list, blank=True, db_default=[])
     assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
     )
     import_run = models.ForeignKey(
-        "evolution.ImportRun", null=True, blank=True, on_delete=models.SET_NULL, related_name="cases"
+        "evolution.ImportRun",
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="cases",
+        db_index=False,
     )
+    # where it stood in the import: {"file", "line"}
+    place = models.JSONField(default=dict, db_default={})
     # set on failures that an evaluation found
     dataset_case = models.ForeignKey(
         "evolution.DatasetCase", null=True, blank=True, on_delete=models.SET_NULL, related_name="failures"
@@ -89,7 +107,7 @@ class FailureCase(models.Model):
         "evolution.Evaluation", null=True, blank=True, on_delete=models.SET_NULL, related_name="failures"
     )
     cluster = models.ForeignKey(
-        Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="members"
+        Cluster, null=True, blank=True, on_delete=models.SET_NULL, related_name="members", db_index=False
     )
     # membership strength in its cluster, 0-1
     strength = models.FloatField(null=True, blank=True)
@@ -116,12 +134,18 @@ class FailureCase(models.Model):
             models.Index(fields=["harness", "score"]),
             models.Index(fields=["harness", "created_at"]),
             models.Index(fields=["cluster", "-id"]),
+            models.Index(fields=["import_run", "-id"], name="failure_import"),
+            # Failures whose text has not been built: those that no clustering has looked at.
+            models.Index(
+                fields=["harness", "id"], name="failure_unseen", condition=models.Q(embedded_text="")
+            ),
             models.Index(
                 fields=["assignee", "-id"],
                 name="failure_assignee",
                 condition=models.Q(assignee__isnull=False),
             ),
             GinIndex(fields=["tags"], name="failure_tags"),
+            models.Index(fields=["harness", "-id"], name="failure_tagged", condition=~models.Q(tags=[])),
         ]
 
     def __str__(self) -> str:
@@ -134,11 +158,15 @@ class CaseText(models.Model):
     case = models.OneToOneField(FailureCase, primary_key=True, on_delete=models.CASCADE, related_name="text")
     # lower case: request, symptom, reply, what was said, and tool results
     text = models.TextField()
-    # hashes of the pieces of the text that it is found by: see loop.search_text
-    grams = ArrayField(models.IntegerField())
+    # hashes of the pieces of the text that it is found by, see loop.search_text; null until loop.search_index comes by
+    grams = ArrayField(models.IntegerField(), null=True)
 
     class Meta:
-        indexes = [GinIndex(fields=["grams"], name="case_text_grams")]
+        indexes = [
+            # New entries wait in a list that loop.search_index works off after each of its batches.
+            GinIndex(fields=["grams"], name="case_text_grams", gin_pending_list_limit=65_536),
+            models.Index(fields=["-case"], name="case_text_waiting", condition=models.Q(grams=None)),
+        ]
 
     def __str__(self) -> str:
         return _("text of case %s") % self.case_id

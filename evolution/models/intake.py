@@ -135,6 +135,8 @@ class MaskingRule(models.Model):
     pattern = models.TextField()
     # `[label 1]` stands in for what was masked
     label = models.CharField(max_length=32)
+    # opens something: masked in results of evaluations too, where personal data is not
+    is_secret = models.BooleanField(default=False)
     is_enabled = models.BooleanField(default=True)
     updated_by = models.CharField(max_length=150)
     updated_at = models.DateTimeField(auto_now=True)

@@ -16,6 +16,8 @@ class SavedView(models.Model):
     # the list's query, without the page: "state=open&tag=price"
     query = models.TextField(blank=True)
     is_shared = models.BooleanField(default=False)
+    # what its owner's inbox opens with; one per owner
+    is_default = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -1,94 +1,116 @@
-"""The inbox of failure cases: filters, pages of rows, and one case with what is around it."""
+"""The inbox of failure cases, page by page. A page is found from the last row of the one before: nothing is counted."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from django.core.paginator import Page, Paginator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
-from evolution.models import Cluster, FailureCase, Harness
-from evolution.states import CaseState
+from evolution.errors import LoopError
+from evolution.models import FailureCase, Harness
+from evolution.queries.case_filters import CaseFilter, filter_cases
+from evolution.queries.case_search import Found, search_cases
+from evolution.queries.case_terms import split_terms
 
 PAGE_SIZE = 50
-# What `CaseFilter.cluster` says for cases that belong to none.
-UNCLUSTERED = "none"
 # The columns that a list needs; trajectories stay in the database.
 ROW_FIELDS = (
-    "id", "harness_id", "state", "source", "source_id", "category", "language", "title", "symptom", "scores",
-    "count", "created_at", "cluster__number", "cluster__name", "cluster__harness_id",
+    "id", "harness_id", "state", "source", "source_id", "category", "language", "title", "symptom", "scores", "score",
+    "tags", "count", "created_at", "assignee__username", "cluster__number", "cluster__name", "cluster__harness_id",
 )  # fmt: skip
+# Seconds for finding all cases that a search has, when something is to be done to them.
+THOROUGH = 25.0
 
 
 @dataclass(frozen=True)
-class CaseFilter:
-    """What a list of cases is narrowed to; an empty string narrows nothing."""
+class CasePage:
+    """Some cases of a list, newest first, and where the list goes on."""
 
-    state: str = CaseState.OPEN
-    source: str = ""
-    category: str = ""
-    # a cluster's number, or UNCLUSTERED
-    cluster: str = ""
-    text: str = ""
+    rows: list[FailureCase]
+    # the older ones come before this id; None at the end of the list
+    older: int | None = None
+    # the newer ones come after this id; None at its beginning
+    newer: int | None = None
+    # time ran out: what is older than this id has not been searched yet
+    stopped_at: int | None = None
 
+    def __iter__(self) -> Iterator[FailureCase]:
+        return iter(self.rows)
 
-@dataclass(frozen=True)
-class CaseFacets:
-    """The values that the filters offer, each with how many cases have it; clusters have it as `n`."""
-
-    states: dict[str, int] = field(default_factory=dict)
-    sources: dict[str, int] = field(default_factory=dict)
-    categories: dict[str, int] = field(default_factory=dict)
-    clusters: list[Cluster] = field(default_factory=list)
-    unclustered: int = 0
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
-def filter_cases(harness: Harness, wanted: CaseFilter) -> QuerySet[FailureCase]:
-    """The cases of a harness that pass the filter, newest first."""
-    cases = FailureCase.objects.filter(harness=harness)
-    exact = {"state": wanted.state, "source": wanted.source, "category": wanted.category}
-    cases = cases.filter(**{name: value for name, value in exact.items() if value})
-    if wanted.cluster == UNCLUSTERED:
-        cases = cases.filter(cluster=None)
-    elif wanted.cluster:
-        cases = cases.filter(cluster__number=int(wanted.cluster))
-    for word in wanted.text.split():
-        cases = cases.filter(
-            Q(title__icontains=word)
-            | Q(symptom__icontains=word)
-            | Q(reply__icontains=word)
-            | Q(source_id__icontains=word)
-        )
-    return cases.order_by("-id")
+def list_cases(
+    harness: Harness, wanted: CaseFilter, *, before: int | None = None, after: int | None = None
+) -> CasePage:
+    """The newest cases that pass the filter, or those next to an id: older ones `before` it, newer ones `after` it."""
+    upwards = after is not None and before is None
+    cases = filter_cases(harness, wanted.without_text())
+    if upwards:
+        cases = cases.filter(pk__gt=after)
+    elif before is not None:
+        cases = cases.filter(pk__lt=before)
+    rows, stopped_at = _read_rows(cases, wanted.text, upwards=upwards)
+    has_more = len(rows) > PAGE_SIZE
+    del rows[PAGE_SIZE:]
+    if upwards:
+        rows.reverse()
+        return CasePage(rows, rows[-1].pk if rows else None, rows[0].pk if has_more else None, stopped_at)
+    older = rows[-1].pk if has_more else stopped_at
+    return CasePage(rows, older, rows[0].pk if rows and before is not None else None, stopped_at)
 
 
-def list_cases(harness: Harness, wanted: CaseFilter, page: str | int = 1) -> Page[FailureCase]:
-    """One page of cases; a page number out of range gives the nearest page."""
-    rows = filter_cases(harness, wanted).select_related("cluster").only(*ROW_FIELDS)
-    return Paginator(rows, PAGE_SIZE).get_page(page)
+def _read_rows(
+    cases: QuerySet[FailureCase], text: str, *, upwards: bool
+) -> tuple[list[FailureCase], int | None]:
+    """The rows of a page and one more, and where the search for them stopped, if it did."""
+    if split_terms(text):
+        found = _find(cases, text, PAGE_SIZE + 1, upwards=upwards)
+        return read_rows(found.ids), found.stopped_at
+    return list(_as_rows(cases.order_by("id" if upwards else "-id"))[: PAGE_SIZE + 1]), None
 
 
-def case_facets(harness: Harness, state: str = "") -> CaseFacets:
-    """What the inbox holds, for its filters; all but the states are counted among the cases of `state`, if given."""
-    cases = FailureCase.objects.filter(harness=harness)
-    among = cases.filter(state=state) if state else cases
-    in_state = Q(members__state=state) if state else Q()
-    clusters = Cluster.objects.filter(harness=harness).annotate(n=Count("members", filter=in_state))
-    return CaseFacets(
-        states=_count_by(cases, "state"),
-        sources=_count_by(among, "source"),
-        categories=_count_by(among, "category"),
-        clusters=list(clusters.filter(n__gt=0).only("number", "name").order_by("number")),
-        unclustered=among.filter(cluster=None).count(),
-    )
+def _as_rows(cases: QuerySet[FailureCase]) -> QuerySet[FailureCase]:
+    return cases.select_related("cluster", "assignee").only(*ROW_FIELDS)
 
 
-def _count_by(cases: QuerySet[FailureCase], column: str) -> dict[str, int]:
-    rows = cases.values_list(column).annotate(n=Count("id")).order_by(column)
-    return {value: n for value, n in rows if value}
+def _find(cases: QuerySet[FailureCase], text: str, limit: int, *, upwards: bool) -> Found:
+    if terms := split_terms(text):
+        return search_cases(cases, terms, limit, upwards=upwards)
+    ordered = cases.order_by("id" if upwards else "-id")
+    return Found(list(ordered.values_list("pk", flat=True)[:limit]))
 
 
-def neighbours(case: FailureCase) -> tuple[int | None, int | None]:
-    """The ids of the newer and the older open case, to walk the inbox with."""
-    cases = FailureCase.objects.filter(harness_id=case.harness_id, state=CaseState.OPEN)
-    newer = cases.filter(pk__gt=case.pk).order_by("pk").values_list("pk", flat=True).first()
-    older = cases.filter(pk__lt=case.pk).order_by("-pk").values_list("pk", flat=True).first()
-    return newer, older
+def read_rows(ids: list[int]) -> list[FailureCase]:
+    """The cases of these ids as a list shows them, in this order."""
+    found = {case.pk: case for case in _as_rows(FailureCase.objects.filter(pk__in=ids))}
+    return [found[pk] for pk in ids if pk in found]
+
+
+def find_ids(harness: Harness, wanted: CaseFilter) -> QuerySet[FailureCase, int] | list[int]:
+    """The ids of all cases that pass the filter: a query that can stand in another one, or a list after a search.
+
+    Raises LoopError when there is more to search through than time for it.
+    """
+    cases = filter_cases(harness, wanted.without_text())
+    if terms := split_terms(wanted.text):
+        found = search_cases(cases, terms, limit=10**9, patience=THOROUGH)
+        if found.stopped_at is not None:
+            raise LoopError(_("There are too many cases to search all of them for this; narrow the filters."))
+        return found.ids
+    return cases.order_by().values_list("pk", flat=True)
+
+
+def count_cases(harness: Harness, wanted: CaseFilter) -> int:
+    """How many cases pass the filter, exactly."""
+    found = find_ids(harness, wanted)
+    return len(found) if isinstance(found, list) else found.count()
+
+
+def find_neighbours(harness: Harness, wanted: CaseFilter, pk: int) -> tuple[int | None, int | None]:
+    """The ids of the newer and the older case beside one in a list; the case itself need not be in it."""
+    cases = filter_cases(harness, wanted.without_text())
+    newer = _find(cases.filter(pk__gt=pk), wanted.text, 1, upwards=True)
+    older = _find(cases.filter(pk__lt=pk), wanted.text, 1, upwards=False)
+    return next(iter(newer.ids), None), next(iter(older.ids), None)

@@ -1,16 +1,22 @@
-"""Clusters with their sizes and categories, and one cluster with its members, diagnoses and work in progress."""
+"""Clusters with their figures, and one cluster with its members, diagnoses and work in progress."""
 
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Max, Prefetch, Q, QuerySet
+from django.core.paginator import Page, Paginator
+from django.db.models import F, Prefetch
+from django.db.models.expressions import OrderBy
 
 from evolution.models import Cluster, Diagnosis, Event, FailureCase, Harness, Job, Proposal
 from evolution.queries.cases import ROW_FIELDS
+from evolution.queries.cluster_figures import Size, Spread, measure_sizes, measure_spreads
 from evolution.states import CaseState, ClusterState, DiagnosisState, JobKind, JobState
 
-SHOWN_MEMBERS = 100
+PAGE_SIZE = 50
+# What `ClusterFilter.state` says for the clusters that want work, and for all.
+LIVING, EVERY = "live", "all"
 LIVE = (
     ClusterState.NEW,
     ClusterState.ESCALATING,
@@ -18,6 +24,20 @@ LIVE = (
     ClusterState.DIAGNOSED,
     ClusterState.IN_PROGRESS,
 )
+
+
+# The keys that lists are sorted by; the number decides between equals.
+ORDERS: dict[str, Callable[[Size], tuple[float, ...]]] = {
+    "size": lambda size: (-size.open_cases, -size.all_cases),
+    "growth": lambda size: (size.week_before - size.week, -size.open_cases),
+    "recent": lambda size: (-size.last.timestamp() if size.last else 0.0,),
+    "number": lambda _size: (),
+}
+MEMBER_ORDERS: dict[str, list[OrderBy]] = {
+    "strongest": [F("strength").desc(nulls_last=True), F("id").desc()],
+    "weakest": [F("strength").asc(nulls_last=True), F("id").desc()],
+    "newest": [F("id").desc()],
+}
 
 
 @dataclass(frozen=True)
@@ -31,30 +51,90 @@ class Quote:
     title: str
 
 
-def list_clusters(harness: Harness, state: str = "live") -> QuerySet[Cluster]:
-    """Clusters with `open_cases`, `seen`, `categories` and `last_seen`, the largest first.
+@dataclass(frozen=True)
+class ClusterFilter:
+    """What a list of clusters is narrowed to, and its order."""
 
-    `state` is one of ClusterState, `live` for those that want work, or `all`.
-    """
-    is_open = Q(members__state=CaseState.OPEN)
-    clusters = Cluster.objects.filter(harness=harness).annotate(
-        open_cases=Count("members", filter=is_open),
-        all_cases=Count("members"),
-        categories=ArrayAgg("members__category", filter=~Q(members__category=""), distinct=True, default=[]),
-        last_seen=Max("members__created_at"),
-    )
-    if state == "live":
-        clusters = clusters.filter(state__in=LIVE)
-    elif state != "all":
-        clusters = clusters.filter(state=state)
+    # one of ClusterState, LIVING or EVERY
+    state: str = LIVING
+    # part of a name or a description, or a number
+    text: str = ""
+    # one of ORDERS
+    order: str = "size"
+    page: int = 1
+
+
+@dataclass(frozen=True)
+class ClusterRow:
+    """A cluster in a list."""
+
+    cluster: Cluster
+    size: Size
+    # of the open failures of the harness, 0-1
+    share: float
+    spread: Spread
+    # not rejected, newest first
+    diagnoses: list[Diagnosis]
+
+
+@dataclass(frozen=True)
+class ClusterPage:
+    """A page of a list of clusters, and how many clusters there are in each state."""
+
+    page: "Page[Any]"
+    rows: list[ClusterRow]
+    states: dict[str, int]
+
+
+def list_clusters(harness: Harness, wanted: ClusterFilter) -> ClusterPage:
+    """The clusters that pass the filter, with their figures; merged ones are in what they were merged into."""
+    sizes = measure_sizes(harness)
+    clusters = list(Cluster.objects.filter(harness=harness, merged_into=None).defer("centroid"))
+    alike = [cluster for cluster in clusters if _says(cluster, wanted.text)]
+    chosen = [cluster for cluster in alike if _is_in(cluster, wanted.state, sizes)]
+    chosen.sort(key=lambda cluster: (*ORDERS[wanted.order](sizes.get(cluster.pk, Size())), cluster.number))
+    page = Paginator(chosen, PAGE_SIZE).get_page(wanted.page)
+    shown = list(page.object_list)
+    spreads = measure_spreads(shown, sizes)
+    diagnoses = _standing_diagnoses(shown)
+    total = max(sum(size.open_cases for size in sizes.values()) + count_unclustered(harness), 1)
+    rows = []
+    for cluster in shown:
+        size = sizes.get(cluster.pk, Size())
+        share = size.open_cases / total
+        rows.append(ClusterRow(cluster, size, share, spreads[cluster.pk], diagnoses.get(cluster.pk, [])))
+    return ClusterPage(page, rows, _count_states(alike, sizes))
+
+
+def _says(cluster: Cluster, text: str) -> bool:
+    wanted = text.strip().casefold()
+    if wanted.removeprefix("#") == str(cluster.number):
+        return True
+    return wanted in f"{cluster.name}\n{cluster.description}".casefold()
+
+
+def _is_in(cluster: Cluster, state: str, sizes: dict[int, Size]) -> bool:
+    if state == LIVING:
+        # One that a clustering has left without failures wants no work.
+        return cluster.state in LIVE and cluster.pk in sizes
+    return state in {EVERY, cluster.state}
+
+
+def _count_states(clusters: list[Cluster], sizes: dict[int, Size]) -> dict[str, int]:
+    counts = Counter(cluster.state for cluster in clusters)
+    living = sum(_is_in(cluster, LIVING, sizes) for cluster in clusters)
+    return {LIVING: living, EVERY: len(clusters), **counts}
+
+
+def _standing_diagnoses(clusters: list[Cluster]) -> dict[int, list[Diagnosis]]:
     proposals = Proposal.objects.select_related("step").only("id", "state", "diagnosis_id", "step__number")
-    diagnoses = Diagnosis.objects.exclude(state=DiagnosisState.REJECTED).order_by("-id")
-    diagnoses = diagnoses.prefetch_related(Prefetch("proposals", proposals.order_by("-id")))
-    return (
-        clusters.defer("centroid")
-        .prefetch_related(Prefetch("diagnoses", diagnoses, to_attr="standing_diagnoses"))
-        .order_by("-open_cases", "number")
-    )
+    diagnoses = Diagnosis.objects.exclude(state=DiagnosisState.REJECTED).filter(cluster__in=clusters)
+    found: dict[int, list[Diagnosis]] = defaultdict(list)
+    for diagnosis in diagnoses.order_by("-id").prefetch_related(
+        Prefetch("proposals", proposals.order_by("-id"))
+    ):
+        found[diagnosis.cluster_id].append(diagnosis)
+    return found
 
 
 def count_unclustered(harness: Harness) -> int:
@@ -67,10 +147,19 @@ def count_open(harness: Harness) -> int:
     return FailureCase.objects.filter(harness=harness, state=CaseState.OPEN).count()
 
 
-def list_members(cluster: Cluster, limit: int = SHOWN_MEMBERS) -> list[FailureCase]:
-    """The strongest members of a cluster."""
-    members = FailureCase.objects.filter(cluster=cluster).select_related("cluster")
-    return list(members.only(*ROW_FIELDS, "strength").order_by("-state", "-strength", "-id")[:limit])
+def count_unseen(harness: Harness) -> int:
+    """Unclustered open failures that nobody has compared with the clusters yet."""
+    unseen = FailureCase.objects.filter(harness=harness, state=CaseState.OPEN, cluster=None, is_pinned=False)
+    return unseen.filter(embedded_text="").count()
+
+
+def list_members(cluster: Cluster, order: str = "strongest", state: str = "", page: int = 1) -> "Page[Any]":
+    """A page of the members of a cluster; `order` is one of MEMBER_ORDERS, an empty `state` means all."""
+    members = FailureCase.objects.filter(cluster=cluster)
+    if state:
+        members = members.filter(state=state)
+    ordered = members.select_related("cluster", "assignee").only(*ROW_FIELDS, "strength", "is_pinned")
+    return Paginator(ordered.order_by(*MEMBER_ORDERS[order]), PAGE_SIZE).get_page(page)
 
 
 def list_diagnoses(cluster: Cluster) -> list[Diagnosis]:

@@ -25,3 +25,8 @@ def recent_events(harness: Harness, limit: int = 8) -> list[Event]:
     """The newest events of a harness; the comings and goings of jobs are left to the audit trail."""
     events = Event.objects.filter(harness_id=harness.pk).exclude(target_kind__in=("job", "failurecase"))
     return list(events.order_by("-id")[:limit])
+
+
+def list_events_about(kind: str, pk: int, limit: int = 12) -> list[Event]:
+    """The newest events of one record."""
+    return list(Event.objects.filter(target_kind=kind, target_id=pk).order_by("-id")[:limit])

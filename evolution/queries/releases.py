@@ -1,6 +1,7 @@
 """What was live when, who made it so, and what was measured of it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Avg, Q, QuerySet
 
@@ -90,3 +91,9 @@ def live_evaluation(harness: Harness) -> Evaluation | None:
 
 def _evaluation_of(release: Release) -> Evaluation | None:
     return release.evaluation or newest_measurement(release.harness, release.commit)
+
+
+def list_release_days(harness: Harness) -> list[tuple[datetime, str]]:
+    """When each version became live, and its tag, the oldest first."""
+    releases = Release.objects.filter(harness=harness).order_by("number")
+    return list(releases.values_list("created_at", "tag"))

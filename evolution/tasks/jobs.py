@@ -12,16 +12,19 @@ from django.db import connection
 
 from evolution.actors import Actor, Role
 from evolution.adapters import chat
-from evolution.adapters.chat import build_model
+from evolution.adapters.chat import build_model, configured_endpoints
 from evolution.adapters.clustering import build_clusterer
-from evolution.adapters.embedding import build_embedder
+from evolution.adapters.embedding import shared_embedder
 from evolution.errors import LoopError, StaleState
+from evolution.loop.cluster_naming import name_with_model
 from evolution.loop.clusters import cluster_failures
 from evolution.loop.diagnosis import diagnose_cluster
 from evolution.loop.jobs import beat_job, claim_job, fail_job, finish_job, job_progress, requeue_lost_jobs
 from evolution.loop.proposals import draft_proposal, fail_abandoned_drafts, fail_draft
 from evolution.models import Cluster, Job, Proposal
 from evolution.states import JobKind
+from evolution.tasks.assigning import assign_new
+from evolution.tasks.imports import import_staged
 from evolution.tasks.sending import send_on_commit
 
 logger = logging.getLogger(__name__)
@@ -104,9 +107,11 @@ def _actor(job: Job) -> Actor:
 
 
 def _cluster(job: Job) -> tuple[dict[str, Any], str]:
-    result = cluster_failures(
-        _actor(job), job.harness, build_embedder(), build_clusterer(), partial(job_progress, job)
-    )
+    tell = partial(job_progress, job)
+    result = cluster_failures(_actor(job), job.harness, shared_embedder(), build_clusterer(), tell)
+    # The rehearsal model knows no better names than the terms.
+    if configured_endpoints():
+        result["named"] = name_with_model(_actor(job), job.harness, build_model(chat.Role.DIAGNOSER), tell)
     return result, f"{result['clusters']} clusters, {result['unclustered']} unclustered"
 
 
@@ -131,4 +136,6 @@ _WORK: dict[JobKind, Callable[[Job], tuple[dict[str, Any], str]]] = {
     JobKind.CLUSTER: _cluster,
     JobKind.DIAGNOSE: _diagnose,
     JobKind.DRAFT: _draft,
+    JobKind.ASSIGN: assign_new,
+    JobKind.IMPORT: import_staged,
 }

@@ -12,6 +12,7 @@ from evolution.loop.storing import prune_receipts
 from evolution.models import Evaluation, Step
 from evolution.states import ShardState, StepState
 from evolution.tasks.evaluations import send_tasks
+from evolution.tasks.imports import remove_leftovers
 from evolution.tasks.jobs import resume_lost_jobs
 
 UNDONE = (ShardState.QUEUED, ShardState.RUNNING)
@@ -28,4 +29,5 @@ def sweep() -> None:
     for step in Step.objects.filter(state=StepState.EVALUATING):
         settle_step(step)
     prune_receipts()
+    remove_leftovers()
     forget_abandoned()

@@ -3,14 +3,14 @@
 (() => {
   "use strict";
   const rows = () => [...document.querySelectorAll("[data-row]")];
-  const isTyping = (target) => target.closest("input, textarea, select, [contenteditable]");
+  const isTyping = (target) => target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
   const select = (index) => {
     const all = rows();
     if (!all.length) return;
     const row = all[Math.max(0, Math.min(index, all.length - 1))];
     all.forEach((other) => other.classList.toggle("selected", other === row));
-    const link = row.querySelector("a[href]");
+    const link = row.querySelector(".main a[href]") || row.querySelector("a[href]");
     if (link) link.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
   };
@@ -29,10 +29,17 @@
     "?": () => document.getElementById("keys-help")?.showModal(),
   };
 
+  // A control of this page that has the key: a field is gone into, anything else pressed.
+  const act = (key) => {
+    const control = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+    if (!control) return null;
+    return () => (control.matches("input, textarea, select") ? control.focus() : control.click());
+  };
+
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") closeFolds(null);
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    const action = actions[event.key];
+    const action = actions[event.key] || act(event.key);
     if (!action) return;
     event.preventDefault();
     action();
@@ -54,7 +61,7 @@
     (event) => {
       if (!event.target.matches?.("details.fold[open]")) return;
       const refused = event.target.querySelector(".drop [aria-invalid=true]");
-      (refused || event.target.querySelector(".drop textarea, .drop input:not([type=hidden])"))?.focus();
+      (refused || event.target.querySelector(".drop textarea, .drop select, .drop input:not([type=hidden])"))?.focus();
     },
     true,
   );

@@ -8,6 +8,8 @@ import pytest
 from django.conf import settings
 
 from evolution.loop.cases import ImportReport, store_records
+from evolution.loop.masking import current_masker
+from evolution.loop.search_text import store_texts
 from evolution.models import Cluster, FailureCase, Harness
 from evolution.ports import Record
 from harness_repo.runtime.chat import ChatReply, ChatRequest
@@ -28,7 +30,7 @@ def make_record(source_id: str, text: str = "3号链接多少钱？", **fields: 
 
 def store(harness: Harness, *records: Record) -> ImportReport:
     report = ImportReport()
-    store_records(DEV, harness, records, report)
+    store_records(DEV, harness, records, report, masker=current_masker())
     return report
 
 
@@ -36,7 +38,9 @@ def make_failure(harness: Harness, text: str = "券后价说错了", **fields: A
     number = FailureCase.objects.count() + 1
     values = {"source": "test", "source_id": f"made-{number}", "fingerprint": f"{number:064d}", "title": text}
     request = {"danmaku": [{"user": "小美", "text": text}], "history": []}
-    return FailureCase.objects.create(harness=harness, **{**values, "request": request, **fields})
+    case = FailureCase.objects.create(harness=harness, **{**values, "request": request, **fields})
+    store_texts([case])
+    return case
 
 
 def make_cluster(harness: Harness, number: int = 1, texts: tuple[str, ...] = (), **fields: Any) -> Cluster:

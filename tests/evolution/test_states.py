@@ -17,6 +17,9 @@ ALLOWED: dict[type[TextChoices], str] = {
         "in_progress>resolved in_progress>diagnosed in_progress>ignored "
         "resolved>regressed regressed>diagnosed regressed>ignored regressed>resolved ignored>new"
     ),
+    states.ImportState: (
+        "preview>queued queued>running queued>failed running>finished running>failed failed>queued failed>running"
+    ),
     states.DiagnosisState: "open>accepted open>rejected accepted>rejected rejected>open",
     states.ProposalState: (
         "drafting>drafted drafting>failed drafted>confirmed drafted>rejected drafted>drafting "

@@ -3,8 +3,10 @@ from typing import Any
 import pytest
 
 from workbench.trajectories import (
+    GapView,
     count_faults,
     describe_status,
+    keep_shown,
     read_loose_calls,
     read_runner,
     read_turns,
@@ -35,7 +37,7 @@ def test_results_are_shown_with_the_calls_they_answer() -> None:
         ("assistant", 1),
         ("assistant", 2),
     ]
-    assert turns[2].calls[0].result == '{\n  "stock": 0\n}'
+    assert turns[2].calls[0].result == {"stock": 0}
 
 
 def test_hooks_belong_to_their_turn() -> None:
@@ -121,7 +123,7 @@ def test_a_call_that_stands_in_no_message_is_kept_apart() -> None:
         ("1", "get_price", "link_id=3", ""),
         ("", "again", "", "timeout: 5 s"),
     ]
-    assert loose[0].result == '{\n  "price": 89\n}'
+    assert loose[0].result == {"price": 89}
     assert read_loose_calls(TRAJECTORY) == []
 
 
@@ -150,3 +152,39 @@ def test_the_runners_record_is_read(runner: object, facts: list[tuple[str, str]]
 def test_what_has_no_runner_has_no_record(trajectory: object) -> None:
     assert read_runner(trajectory) is None
     assert (read_loose_calls(trajectory), count_faults(trajectory)) == ([], [])
+
+
+def test_what_is_shown_is_found_again_by_its_pointer() -> None:
+    call = read_turns({"messages": TRAJECTORY["messages"]})[2].calls[0]
+
+    assert (call.arguments_path, call.result_path) == (
+        "/messages/2/tool_calls/0/function/arguments",
+        "/messages/3/content",
+    )
+    recorded = read_turns(TRAJECTORY)[2].calls[0]
+    assert (recorded.arguments_path, recorded.result_path) == (
+        "/tool_calls/0/arguments",
+        "/tool_calls/0/result",
+    )
+
+
+def test_an_image_is_named_and_its_data_left_out() -> None:
+    parts = [
+        {"type": "image_url", "image_url": {"url": address}}
+        for address in ("data:image/png;base64,AAAA", "https://x/y")
+    ]
+    turn = read_turns({"messages": [{"role": "user", "content": [*parts, {"text": "look"}, "here"]}]})[0]
+
+    assert turn.text == "[image_url]\n[image_url: https://x/y]\nlook\nhere"
+
+
+def test_of_very_many_turns_some_are_left_out() -> None:
+    turns = read_turns({"messages": [{"role": "assistant", "content": "x"}] * 1_000})
+
+    shown = keep_shown(turns, 500)
+
+    gaps = [view.count for view in shown if isinstance(view, GapView)]
+    assert len(gaps) == 2
+    assert sum(gaps) + len(shown) - len(gaps) == 1_000
+    assert turns[499] in shown
+    assert keep_shown(turns[:300]) == turns[:300]

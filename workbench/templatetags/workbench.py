@@ -5,30 +5,33 @@ import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
+from html import escape
 from typing import Any
 
 from django import template
 from django.conf import settings
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.formats import date_format
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
-from django.utils.translation import get_language_info, gettext
+from django.utils.translation import get_language, get_language_info, gettext
 
 from evolution.actors import Role
 from evolution.durations import say_seconds
 from evolution.loop.reasons import SMALLEST_P, WORDS, explain_reasons
+from evolution.loop.recognition import Origin
 from evolution.models import Evaluation
-from evolution.states import Split
-from workbench import rehearsal, text_marks, trajectories
+from evolution.states import CaseState, Split
+from workbench import json_tree, rehearsal, text_marks, trajectories
 from workbench.conflict_names import name_conflict
 from workbench.error_names import name_budget, name_error, name_model_role
 from workbench.event_names import name_deed, name_kind
 from workbench.flip_names import name_flip
 from workbench.job_words import describe_job
 from workbench.policy_words import explain_policy
+from workbench.sparkline import render_sparkline
 
 register = template.Library()
 
@@ -55,7 +58,11 @@ TONE_OF = {state: tone for tone, states in TONES.items() for state in states}
 @register.simple_tag
 def icon(name: str) -> SafeString:
     """A decorative icon of the vendored sprite."""
-    sprite = static("vendor/bootstrap-icons/icons.svg")
+    return _draw_icon(static("vendor/bootstrap-icons/icons.svg"), name)
+
+
+@lru_cache(maxsize=256)
+def _draw_icon(sprite: str, name: str) -> SafeString:
     return format_html('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>', sprite, name)
 
 
@@ -96,14 +103,19 @@ def when(moment: datetime | None) -> SafeString | str:
     """How long ago, with the exact time in the title."""
     if moment is None:
         return "–"
-    exact = date_format(timezone.localtime(moment), "Y-m-d H:i:s T")
-    if timezone.now() - moment < timedelta(minutes=1):
-        ago = gettext("just now")
-    else:
-        ago = gettext("%(time)s ago") % {"time": timesince(moment, depth=1)}
-    return format_html(
-        '<time datetime="{}" title="{}" class="nowrap">{}</time>', moment.isoformat(), exact, ago
-    )
+    exact = f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S %Z}"
+    ago = _say_ago(get_language() or "", int((timezone.now() - moment).total_seconds()) // 60)
+    shown = f'<time datetime="{moment.isoformat()}" title="{exact}" class="nowrap">{escape(ago)}</time>'
+    return mark_safe(shown)  # noqa: S308  times have no markup in them, and the words are escaped
+
+
+@lru_cache(maxsize=4096)
+def _say_ago(_language: str, minutes: int) -> str:
+    """How long ago in the language in use; kept, as a list has the same times again and again."""
+    if minutes < 1:
+        return gettext("just now")
+    now = timezone.now()
+    return gettext("%(time)s ago") % {"time": timesince(now - timedelta(minutes=minutes), now, depth=1)}
 
 
 @register.filter
@@ -166,6 +178,12 @@ def thousands(number: Any) -> str:
 
 
 @register.filter
+def more(number: int) -> str:
+    """A difference of counts with its sign."""
+    return ("+" if number > 0 else "−" if number < 0 else "±") + thousands(abs(number))
+
+
+@register.filter
 def money(amount: Any, currency: Any = "") -> str:
     """An amount, in MODEL_CURRENCY without another: two decimals, below 1 as many as three digits take; or a dash."""
     if not isinstance(amount, int | float | Decimal):
@@ -210,6 +228,7 @@ register.filter("spell", text_marks.spell)
 register.filter("markdown", text_marks.render_markdown)
 register.filter("pretty", trajectories.pretty)
 register.filter("read_turns", trajectories.read_turns)
+register.filter("keep_shown", trajectories.keep_shown)
 register.filter("read_loose_calls", trajectories.read_loose_calls)
 register.filter("read_runner", trajectories.read_runner)
 register.filter("count_faults", trajectories.count_faults)
@@ -222,6 +241,19 @@ register.filter("kind_name", name_kind)
 register.filter("deed_name", name_deed)
 register.filter("describe_job", describe_job)
 register.filter("explain_policy", explain_policy)
+register.simple_tag(render_sparkline, name="sparkline")
+
+
+@register.simple_tag
+def value_tree(value: Any, address: str = "", *path: object) -> SafeString:
+    """A JSON value, folded and cut; `address` has the whole of it at the JSON pointer that the path makes."""
+    return json_tree.render_value(value, address, "".join(map(str, path)))
+
+
+@register.simple_tag
+def long_text(text: Any, address: str = "", *path: object) -> SafeString:
+    """A text, cut where it is long; the rest as above."""
+    return json_tree.render_text("" if text is None else text, address, "".join(map(str, path)))
 
 
 @register.filter
@@ -283,6 +315,37 @@ def outcome_name(outcome: str) -> str:
     """An outcome of evolution.queries.results in the reader's language."""
     names = {"errors": gettext("errors"), "failing": gettext("failing"), "passed": gettext("passed")}
     return names[outcome]
+
+
+@register.filter
+def case_state(state: str) -> str:
+    """A state of failure cases in the reader's language."""
+    return str(dict(CaseState.choices).get(state, state))
+
+
+@register.filter
+def origin_name(origin: str) -> str:
+    """How a group of a clustering came to be the cluster that it is."""
+    names = {
+        Origin.MEMBERS: gettext("by members"),
+        Origin.CENTROID: gettext("by likeness"),
+        Origin.MERGED: gettext("by a merge"),
+        Origin.PEOPLE: gettext("by people"),
+        Origin.NEW: gettext("new"),
+    }
+    return names.get(Origin(origin), origin) if origin in set(Origin) else origin
+
+
+@register.filter
+def total_of(figures: Any) -> float | None:
+    """The sum of figures by name; nothing without any."""
+    return sum(figures.values()) if isinstance(figures, dict) and figures else None
+
+
+@register.filter
+def bulk_name(verb: str) -> str:
+    """What was done to many cases at once."""
+    return name_deed(f"bulkaction.{verb}")
 
 
 @register.filter

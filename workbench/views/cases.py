@@ -1,80 +1,68 @@
-"""The inbox of failure cases: list, import, one case, ignore and reopen."""
+"""The inbox of failure cases: its list; one case is on a page of its own."""
 
-from django.contrib import messages
+from dataclasses import replace
+from typing import Any
+
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from evolution.actions import cases as case_actions
-from evolution.models import FailureCase
-from evolution.queries import cases as case_queries
-from evolution.states import CaseState
-from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.forms import CaseFilterForm, ImportForm, first_error, read_reason
-from workbench.rendering import render_page
+from evolution.actors import Role
+from evolution.models import FailureCase, Harness
+from evolution.queries.case_facets import count_by_value
+from evolution.queries.case_filters import CaseFilter
+from evolution.queries.cases import count_cases, list_cases
+from workbench.access import Request, actor_of, get_harness_for, told
+from workbench.case_options import draw_options, read_surroundings
+from workbench.case_rows import RowWriter
+from workbench.forms import CaseFilterForm, CasePlaceForm
+from workbench.inbox import list_narrowing, list_query
+from workbench.last_bulk import read_last_bulk
+from workbench.rendering import render_page, wanted_part
 
 
 @require_safe
 def case_list(request: Request, harness: str) -> HttpResponse:
-    """List the failures that pass the filters."""
+    """List the failures that pass the filters; without any, the view that the person opens the inbox with."""
     record = get_harness_for(request, harness)
+    actor = actor_of(request)
+    part = wanted_part(request)
+    around = read_surroundings(record, actor.name)
+    opening = next((view for view in around.views if view.is_default), None)
+    if opening and not request.GET and not part:
+        return redirect(f"{request.path}?{opening.query or 'state=open'}")
     wanted = CaseFilterForm(request.GET).wanted()
-    context = {
-        "page": case_queries.list_cases(record, wanted, request.GET.get("page", 1)),
-        "facets": case_queries.case_facets(record, wanted.state),
-        "wanted": wanted,
-        "states": CaseState.choices,
-        "unclustered": case_queries.UNCLUSTERED,
-        "report": request.session.pop("import_report", None),
-    }
+    context: dict[str, Any] = {"wanted": wanted, "query": list_query(request.GET), "views": around.views}
+    if request.GET.get("all"):
+        with told(request):
+            context |= count_matching(record, wanted)
+    page = list_cases(record, wanted, **CasePlaceForm(request.GET).place())
+    rows = RowWriter(
+        record,
+        context["query"],
+        may_choose=actor.role >= Role.DEVELOPER,
+        all_chosen="matching" in context,
+    )
+    context |= {"page": page, "rows": rows.write(page), "options": draw_options(around.options, wanted)}
+    if not part:
+        context |= {"narrowing": list_narrowing(wanted), "last_bulk": read_last_bulk(request, record)}
     return render_page(request, "cases.html", context, record)
 
 
-@require_POST
-def import_cases(request: Request, harness: str) -> HttpResponse:
-    """Import an uploaded file; the report is shown on the inbox."""
-    record = get_harness_for(request, harness)
-    form = ImportForm(request.POST, request.FILES)
-    if not form.is_valid():
-        messages.error(request, first_error(form))
-        return redirect("cases", record.name)
-    upload, only_failures = form.cleaned_data["file"], not form.cleaned_data["everything"]
-    with told(request):
-        report = case_actions.import_failures(
-            actor_of(request), record, [upload], only_failures=only_failures
-        )
-        counts = ("read", "new", "duplicate", "updated", "passed", "rejected")
-        request.session["import_report"] = {
-            "file": upload.name,
-            "counts": {name: getattr(report, name) for name in counts},
-            "problems": [str(problem) for problem in report.problems[:50]],
-        }
-    return redirect("cases", record.name)
+def count_matching(harness: Harness, wanted: CaseFilter) -> dict[str, Any]:
+    """The exact number of cases that pass a filter now, and the id up to which they are meant. Raises LoopError."""
+    newest = FailureCase.objects.order_by("-id").values_list("pk", flat=True).first()
+    upto = wanted.upto if wanted.upto is not None else newest or 0
+    return {"matching": count_cases(harness, replace(wanted, upto=upto)), "upto": upto}
 
 
 @require_safe
-def case_page(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Show one failure with everything known about it."""
-    case = get_for(request, harness, FailureCase.objects.select_related("cluster", "evaluation"), pk=pk)
-    newer, older = case_queries.neighbours(case)
-    context = {"case": case, "newer": newer, "older": older, "sightings": case.sightings.order_by("id")[:100]}
-    return render_page(request, "case.html", context, get_harness_for(request, harness))
-
-
-@require_POST
-def ignore(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Take a failure out of the inbox, with a reason."""
-    case = get_for(request, harness, FailureCase, pk=pk)
-    with told(request, _("The case is ignored.")):
-        case_actions.ignore_case(actor_of(request), case, read_reason(request.POST))
-    return redirect("case", harness, pk)
-
-
-@require_POST
-def reopen(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Put a failure back into the inbox."""
-    case = get_for(request, harness, FailureCase, pk=pk)
-    with told(request, _("The case is open again.")):
-        case_actions.reopen_case(actor_of(request), case)
-    return redirect("case", harness, pk)
+def case_counts(request: Request, harness: str) -> HttpResponse:
+    """How the cases that pass the filters spread over their values; the list asks for it once it is shown."""
+    record = get_harness_for(request, harness)
+    wanted = CaseFilterForm(request.GET).wanted()
+    counts = count_by_value(record, wanted)
+    names = dict(record.clusters.filter(number__in=map(int, counts.clusters)).values_list("number", "name"))
+    clusters = [(int(number), names.get(int(number), ""), n) for number, n in counts.clusters.items()]
+    context = {"counts": counts, "wanted": wanted, "clusters": clusters, "query": list_query(request.GET)}
+    return render_page(request, "case_counts.html", context, record)

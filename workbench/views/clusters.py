@@ -1,21 +1,36 @@
-"""Clusters: the table with clustering in progress, one cluster, and what people do with it."""
+"""Clusters: the list with clustering in progress, the queue of the unclustered, and what people do with clusters."""
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import clusters as cluster_actions
 from evolution.actions import diagnosis as diagnosis_actions
-from evolution.models import Cluster, Diagnosis
+from evolution.models import Cluster, Harness
 from evolution.queries import clusters as cluster_queries
-from evolution.states import ClusterState, DiagnosisState, JobKind
+from evolution.queries.case_filters import UNCLUSTERED, CaseFilter
+from evolution.queries.cases import find_ids, list_cases
+from evolution.queries.cluster_likeness import suggest_clusters
+from evolution.states import ClusterState, JobKind
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.forms import NameForm, read_form, read_reason
+from workbench.case_options import draw_options, read_surroundings
+from workbench.forms import (
+    CasePlaceForm,
+    ClusterFilterForm,
+    GroupForm,
+    MergeForm,
+    NameForm,
+    read_form,
+    read_reason,
+)
+from workbench.last_bulk import read_last_bulk
 from workbench.next_steps import find_next_step
 from workbench.rendering import refresh_when_done, render_page
-
-REJECTED = DiagnosisState.REJECTED
+from workbench.views.case_bulk import read_ids, read_selection
+from workbench.views.cases import count_matching
 
 
 @require_safe
@@ -24,27 +39,54 @@ def cluster_list(request: Request, harness: str) -> HttpResponse:
     record = get_harness_for(request, harness)
     job = cluster_queries.latest_job(record, JobKind.CLUSTER)
     running = cluster_queries.is_running(job)
-    state = request.GET.get("state", "live")
-    clusters = cluster_queries.list_clusters(record, state)
+    if answer := refresh_when_done(request, running=running):
+        return answer
+    wanted = ClusterFilterForm(request.GET).wanted()
+    listed = cluster_queries.list_clusters(record, wanted)
     context = {
-        "clusters": [
-            (cluster, find_next_step(cluster, record.name, _standing(cluster))) for cluster in clusters
-        ],
+        "listed": listed,
+        "clusters": [(row, find_next_step(row.cluster, record.name, row.diagnoses)) for row in listed.rows],
+        "page": listed.page,
         "job": job,
         "is_running": running,
-        "state": state,
-        "states": ClusterState.choices,
+        "wanted": wanted,
+        "states": [(value, label, listed.states.get(value, 0)) for value, label in ClusterState.choices],
         "unclustered": cluster_queries.count_unclustered(record),
         "open_failures": cluster_queries.count_open(record),
     }
-    return refresh_when_done(request, running=running) or render_page(
-        request, "clusters.html", context, record
-    )
+    return render_page(request, "clusters.html", context, record)
 
 
-def _standing(cluster: Cluster) -> list[Diagnosis]:
-    diagnoses: list[Diagnosis] = cluster.standing_diagnoses  # type: ignore[attr-defined]  # the query's
-    return diagnoses
+@require_safe
+def unclustered(request: Request, harness: str) -> HttpResponse:
+    """The open failures that belong to no cluster, newest first, with the cluster that is nearest to each."""
+    record = get_harness_for(request, harness)
+    wanted = CaseFilter(cluster=UNCLUSTERED)
+    page = list_cases(record, wanted, **CasePlaceForm(request.GET).place())
+    context = {
+        "page": page,
+        "wanted": wanted,
+        "bulk_query": "state=open&cluster=none",
+        "nearest": suggest_clusters(record, page.rows),
+        "unclustered": cluster_queries.count_unclustered(record),
+        "unseen": cluster_queries.count_unseen(record),
+        "open_failures": cluster_queries.count_open(record),
+        "has_clusters": record.clusters.exists(),
+        **around_bulk(request, record),
+    }
+    if request.GET.get("all"):
+        with told(request):
+            context |= count_matching(record, wanted)
+    return render_page(request, "unclustered.html", context, record)
+
+
+def around_bulk(request: Request, harness: Harness) -> dict[str, object]:
+    """What the buttons over a list of cases offer."""
+    offered = read_surroundings(harness, actor_of(request).name).options
+    return {
+        "options": draw_options(offered, CaseFilter()),
+        "last_bulk": read_last_bulk(request, harness),
+    }
 
 
 @require_POST
@@ -56,27 +98,56 @@ def start(request: Request, harness: str) -> HttpResponse:
     return redirect("clusters", record.name)
 
 
-@require_safe
-def cluster_page(request: Request, harness: str, number: int) -> HttpResponse:
-    """Show a cluster: members, diagnoses with their evidence, and a diagnosis in progress."""
-    cluster = get_for(request, harness, Cluster.objects.defer("centroid"), number=number)
+@require_POST
+def create(request: Request, harness: str) -> HttpResponse:
+    """Make a cluster of the chosen cases."""
     record = get_harness_for(request, harness)
-    job = cluster_queries.latest_job(record, JobKind.DIAGNOSE, cluster.pk)
-    running = cluster_queries.is_running(job)
-    diagnoses = cluster_queries.list_diagnoses(cluster)
-    context = {
-        "cluster": cluster,
-        "members": cluster_queries.list_members(cluster),
-        "size": cluster.members.count(),
-        "diagnoses": [(diagnosis, cluster_queries.list_quotes(diagnosis)) for diagnosis in diagnoses],
-        "rejections": cluster_queries.list_rejections(diagnoses),
-        "next": find_next_step(cluster, record.name, [d for d in diagnoses if d.state != REJECTED]),
-        "job": job,
-        "is_running": running,
-    }
-    return refresh_when_done(request, running=running) or render_page(
-        request, "cluster.html", context, record
-    )
+    with told(request, _("The cluster is made.")):
+        given = read_form(GroupForm(request.POST))
+        chosen = read_selection(request, given)
+        ids = find_ids(record, chosen) if isinstance(chosen, CaseFilter) else chosen
+        cluster = cluster_actions.create_cluster(
+            actor_of(request), record, list(ids), given["name"], given["reason"]
+        )
+        return redirect("cluster", harness, cluster.number)
+    return redirect("clusters", harness)
+
+
+@require_POST
+def split(request: Request, harness: str, number: int) -> HttpResponse:
+    """Make a cluster of its own of chosen members."""
+    cluster = get_for(request, harness, Cluster.objects.select_related("harness"), number=number)
+    with told(request, _("The failures are a cluster of their own now.")):
+        given = read_form(GroupForm(request.POST))
+        new = cluster_actions.split_cluster(
+            actor_of(request), cluster, read_ids(request.POST), given["name"], given["reason"]
+        )
+        return redirect("cluster", harness, new.number)
+    return redirect("cluster", harness, number)
+
+
+@require_POST
+def merge(request: Request, harness: str, number: int) -> HttpResponse:
+    """Merge other clusters into this one."""
+    cluster = get_for(request, harness, Cluster.objects.select_related("harness"), number=number)
+    with told(request):
+        form = MergeForm(request.POST)
+        reason = read_form(form)["reason"]
+        wanted = form.read_numbers(request.POST.getlist("others")) - {number}
+        others = list(Cluster.objects.filter(harness=cluster.harness, number__in=wanted))
+        if len(others) < len(wanted):
+            missing = sorted(wanted - {other.number for other in others})
+            return _tell_missing(request, cluster, missing)
+        moved = cluster_actions.merge_clusters(actor_of(request), cluster, others, reason)
+        text = ngettext("Merged; %d failure came with it.", "Merged; %d failures came with it.", moved)
+        messages.success(request, text % moved)
+    return redirect("cluster", harness, number)
+
+
+def _tell_missing(request: Request, cluster: Cluster, numbers: list[int]) -> HttpResponse:
+    text = _("There is no cluster with the number %(numbers)s.")
+    messages.error(request, text % {"numbers": ", ".join(map(str, numbers))})
+    return redirect("cluster", cluster.harness.name, cluster.number)
 
 
 @require_POST
@@ -95,6 +166,15 @@ def ignore(request: Request, harness: str, number: int) -> HttpResponse:
     cluster = get_for(request, harness, Cluster, number=number)
     with told(request, _("The cluster is ignored.")):
         cluster_actions.ignore_cluster(actor_of(request), cluster, read_reason(request.POST))
+    return redirect("cluster", harness, number)
+
+
+@require_POST
+def reopen(request: Request, harness: str, number: int) -> HttpResponse:
+    """Take up a cluster again that was ignored."""
+    cluster = get_for(request, harness, Cluster, number=number)
+    with told(request, _("The cluster and its failures are open again.")):
+        cluster_actions.reopen_cluster(actor_of(request), cluster, read_reason(request.POST))
     return redirect("cluster", harness, number)
 
 

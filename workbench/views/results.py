@@ -15,6 +15,7 @@ from evolution.queries.stability import Trial, list_trials
 from workbench.access import Request, get_for, told
 from workbench.forms import ResultFilterForm
 from workbench.rendering import render_page
+from workbench.whole_values import answer_value
 
 # Formats of a trajectory's download, with the names that they go by.
 EXPORTS = (("openai", "OpenAI"), ("atif", "ATIF"), ("json", "JSON"))
@@ -53,6 +54,14 @@ def result_page(request: Request, harness: str, pk: int, result: int) -> HttpRes
 def _list_trials(record: CaseResult) -> list[Trial]:
     """The repeats of the case; none where there is but one."""
     return list_trials(record.evaluation, record.case_id) if record.evaluation.repeats > 1 else []
+
+
+@require_safe
+def result_value(request: Request, harness: str, pk: int, result: int) -> HttpResponse:
+    """The whole of what pages show the beginning of; ?path= is a JSON pointer into the result."""
+    record = _get(request, harness, pk, result)
+    parts = {"trajectory": record.trajectory, "judge_trajectory": record.judge_trajectory}
+    return answer_value(request, {**parts, "request": record.case.request, "context": record.case.context})
 
 
 @require_safe

@@ -1,48 +1,137 @@
 """Finds out a file's format and reads its records one by one; a bad record never costs the others."""
 
-import codecs
-import json
-from collections.abc import Callable, Iterator
-from itertools import count, repeat
+import io
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from evolution.adapters.formats import jsonl, tau_bench
-from evolution.adapters.formats.values import DECODER, RecordProblem, clean, escape
+from evolution.adapters.formats import (
+    atif,
+    csv_table,
+    files,
+    flat_rows,
+    inspect_log,
+    jsonl,
+    langfuse,
+    langsmith,
+    openai_chat,
+    openinference,
+    otlp,
+    promptfoo,
+    sharegpt,
+    tau2_bench,
+    tau_bench,
+)
+from evolution.adapters.formats.content import BROKEN, describe_failure, failure_of
+from evolution.adapters.formats.items import ArchiveReader, Item, Reader, Where
+from evolution.adapters.formats.json_items import read_json
+from evolution.adapters.formats.values import RecordProblem, escape
 from evolution.errors import BrokenInput
 from evolution.ports import Record, Rejected
 
-
-class Reader(NamedTuple):
-    """One format: does a record look like it, and the record it amounts to."""
-
-    fits: Callable[[dict[str, Any]], bool]
-    read: Callable[[dict[str, Any], str, int], Record]
-
-
-READERS = {
-    "tau-bench": Reader(tau_bench.is_tau_bench, tau_bench.read_item),
-    "jsonl": Reader(jsonl.is_jsonl, jsonl.read_item),
+# A format's name and its reader; the first that fits is taken, so the more particular ones come first.
+READERS: dict[str, Reader] = {
+    reader.NAME: reader
+    for reader in (
+        tau_bench,
+        tau2_bench,
+        inspect_log,
+        promptfoo,
+        langfuse,
+        langsmith,
+        atif,
+        otlp,
+        openinference,
+        sharegpt,
+        openai_chat,
+        jsonl,
+        flat_rows,
+        csv_table,
+    )
 }
-FORMATS = ("auto", *READERS)
+ARCHIVE_READERS: dict[str, ArchiveReader] = {inspect_log.NAME: inspect_log}
+FORMATS = ("auto", *READERS, *(name for name in ARCHIVE_READERS if name not in READERS))
+# Formats that a mapping goes with.
+MAPPED = frozenset({"auto", jsonl.NAME, csv_table.NAME})
 
-# An item of a file with the line it starts on; a RecordProblem stands for what could not be parsed.
-Item = tuple[int, Any]
+# Values that are looked at for a file's format.
+_LOOKED_AT = 100
+_HEAD = 2**16
+_STARTS_JSON = re.compile(rb"^[ \t\r]*[{\[]", re.MULTILINE)
+
+
+class FileRecords(NamedTuple):
+    """The records of one file, or of one member of an archive."""
+
+    # as shown, such as export.zip/part-1.jsonl
+    name: str
+    # what it was found to be, "" where it is nothing known
+    format: str
+    # the file is opened when they are asked for
+    records: Iterator[Record | Rejected]
+
+
+def open_records(
+    path: Path, fmt: str = "auto", mapping: Mapping[str, str] | None = None
+) -> Iterator[FileRecords]:
+    """Open a file, an archive or a folder, and hand over the records of each file in it, one after the other.
+
+    What can't be read, or breaks off, is a Rejected among the records. Raises BrokenInput when there is no such path or
+    no such format.
+    """
+    check_format(fmt, mapping)
+    if not path.exists():
+        what = {"name": escape(str(path)), "problem": _("there is no such file or folder")}
+        raise BrokenInput(_("%(name)s can't be opened: %(problem)s") % what)
+    yield from _open_all(files.open_path(path, _takes_archive), fmt, mapping or {})
+
+
+def open_stream(
+    stream: BinaryIO, name: str, fmt: str = "auto", mapping: Mapping[str, str] | None = None
+) -> Iterator[FileRecords]:
+    """The same for a stream that can be sought in, such as an upload; `name` is shown to people, and used for ids."""
+    check_format(fmt, mapping)
+    yield from _open_all(files.open_upload(stream, name, _takes_archive), fmt, mapping or {})
+
+
+def check_format(fmt: str, mapping: Mapping[str, str] | None = None) -> None:
+    """Raise BrokenInput for a format that there is none of, or that no mapping goes with."""
+    if fmt not in FORMATS:
+        what = {"format": fmt, "known": ", ".join(FORMATS)}
+        raise BrokenInput(_("there is no format %(format)s; known are %(known)s") % what)
+    if mapping and fmt not in MAPPED:
+        raise BrokenInput(_("a mapping goes with csv and jsonl, not with %(format)s") % {"format": fmt})
 
 
 def read_file(path: Path, fmt: str = "auto") -> Iterator[Record | Rejected]:
-    """Read a file's records; raises BrokenInput when it can't be read at all."""
-    name = escape(str(path))
-    try:
-        data = path.read_bytes()
-    except IsADirectoryError:
-        raise BrokenInput(_("%(name)s is a folder; name the files in it") % {"name": name}) from None
-    except OSError as error:
-        what = {"name": name, "problem": error.strerror}
-        raise BrokenInput(_("%(name)s can't be opened: %(problem)s") % what) from None
-    return read_records(data, show_name(path), fmt)
+    """The records of all files of a path, one after the other."""
+    for opened in open_records(path, fmt):
+        yield from opened.records
+
+
+def read_records(data: bytes, name: str, fmt: str = "auto") -> Iterator[Record | Rejected]:
+    """The records of a file's content, and of all files in it where it is an archive."""
+    for opened in open_stream(io.BytesIO(data), name, fmt):
+        yield from opened.records
+
+
+def look_at_table(
+    stream: BinaryIO, name: str, mapping: Mapping[str, str] | None = None
+) -> csv_table.Table | None:
+    """The columns and first rows of an upload that is a table; None for everything else."""
+    for file in files.open_upload(stream, name, _takes_archive):
+        if file.failure:
+            return None
+        with file.open_text() as content:
+            head = content.peek(_HEAD)[:_HEAD]
+        where = Where(file.name, file.stem, mapping or {})
+        is_table = not _STARTS_JSON.search(head) and csv_table.fits_head(head, where)
+        return csv_table.look_at(file.open_text) if is_table else None
+    return None
 
 
 def show_name(path: Path) -> str:
@@ -50,163 +139,81 @@ def show_name(path: Path) -> str:
     return escape(path.name)
 
 
-def read_records(data: bytes, name: str, fmt: str = "auto") -> Iterator[Record | Rejected]:
-    """Read the records of a file's content; `name` is the file's name, for ids and messages.
-
-    Raises BrokenInput, with file, line and what to do, when the content is in none of the formats.
-    """
-    if fmt not in FORMATS:
-        what = {"format": fmt, "known": ", ".join(FORMATS)}
-        raise BrokenInput(_("there is no format %(format)s; known are %(known)s") % what)
-    items = list(_items(data, name))
-    reader = _choose_reader(items, name, fmt)
-    stem = Path(name).stem
-    # Several records on a line are told apart by their number.
-    are_alone = len({line for line, _item in items}) == len(items)
-    numbers = repeat(0) if are_alone else count(1)
-    return (
-        _read_item(reader, item, stem, line, number)
-        for number, (line, item) in zip(numbers, items, strict=False)
-    )
+def _takes_archive(names: list[str]) -> bool:
+    return any(reader.fits_archive(names) for reader in ARCHIVE_READERS.values())
 
 
-def _read_item(reader: Reader, item: Any, stem: str, line: int, number: int) -> Record | Rejected:
-    try:
-        return reader.read(_checked(item), stem, line)
-    except RecordProblem as problem:
-        return Rejected(line, str(problem), number)
-
-
-def _checked(item: Any) -> dict[str, Any]:
-    if isinstance(item, RecordProblem):
-        raise item
-    if not isinstance(item, dict):
-        raise RecordProblem(_("a record must be an object"))
-    cleaned: dict[str, Any] = clean(item)
-    return cleaned
-
-
-def _choose_reader(items: list[Item], name: str, fmt: str) -> Reader:
-    if fmt != "auto":
-        return READERS[fmt]
-    objects = [(line, item) for line, item in items if isinstance(item, dict)]
-    for _number, item in objects:
-        for reader in READERS.values():
-            if reader.fits(item):
-                return reader
-    if not items:
-        return READERS["jsonl"]
-    line = (objects or items)[0][0]
-    text = _(
-        "%(name)s, line %(line)d: no known format has such records; tau-bench records have `traj` and `reward`, "
-        "ours `request`, `messages` or `trajectory` (see import_cases --help)"
-    )
-    raise BrokenInput(text % {"name": name, "line": line})
-
-
-def _items(data: bytes, name: str) -> Iterator[Item]:
-    """A file that starts with a bracket is one JSON list; every other one has an object per line."""
-    data = _as_utf8(data, name)
-    start = data.lstrip()[:1]
-    if not start:
-        raise BrokenInput(
-            _("%(name)s is empty; expected a JSON list, or one JSON object per line") % {"name": name}
-        )
-    return _list_items(data, name) if start == b"[" else _line_items(data, name)
-
-
-def _as_utf8(data: bytes, name: str) -> bytes:
-    """Drop the byte order mark; Windows tools write UTF-16."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+def _open_all(found: Iterator[files.File], fmt: str, mapping: Mapping[str, str]) -> Iterator[FileRecords]:
+    for file in found:
+        where = Where(file.name, file.stem, mapping)
         try:
-            return data.decode("utf-16").encode("utf-8")
-        except UnicodeError:
-            raise BrokenInput(_("%(name)s: broken UTF-16; save it as UTF-8") % {"name": name}) from None
-    return data.removeprefix(codecs.BOM_UTF8)
+            yield _open_one(file, fmt, where)
+        except BROKEN as error:
+            yield _unreadable(where, describe_failure(error))
 
 
-def _list_items(data: bytes, name: str) -> Iterator[Item]:
-    """Walk the list item by item, so that each has its line."""
-    text = _decode(data, name)
-    position, line, counted = text.index("[") + 1, 1, 0
-    separator = ""
-    while True:
-        position = _skip_space(text, position)
-        line += text.count("\n", counted, position)
-        counted = position
-        if text[position : position + 1] == "]" and separator != ",":
-            break
-        try:
-            item, position = DECODER.raw_decode(text, position)
-        except json.JSONDecodeError as error:
-            raise BrokenInput(_syntax_problem(name, error)) from None
-        except RecursionError:
-            text = _("%(name)s, line %(line)d: nested too deep to be read; take that record out")
-            raise BrokenInput(text % {"name": name, "line": line}) from None
-        yield line, item
-        position = _skip_space(text, position)
-        separator = text[position : position + 1]
-        if separator not in {",", "]"} or not separator:
-            raise BrokenInput(_list_problem(text, position, name))
-        position += separator == ","
-    if text[position + 1 :].strip():
-        raise BrokenInput(_list_problem(text, _skip_space(text, position + 1), name))
+def _open_one(file: files.File, fmt: str, where: Where) -> FileRecords:
+    """Look at a file's beginning; its records are read when they are asked for."""
+    if file.failure:
+        return _unreadable(where, file.failure)
+    if file.members:
+        reader = next(r for r in ARCHIVE_READERS.values() if r.fits_archive(file.members))
+        return FileRecords(where.name, reader.NAME, _read_archive(file, reader, where))
+    with file.open_text() as content:
+        head = content.peek(_HEAD)[:_HEAD]
+        if not head.strip():
+            return _unreadable(where, failure_of(content) or _("the file is empty"))
+        is_json = bool(_STARTS_JSON.search(head))
+        if is_json and fmt != csv_table.NAME:
+            return _open_json(file, read_json(content), fmt, where)
+    if fmt == csv_table.NAME or (fmt == "auto" and csv_table.fits_head(head, where)):
+        return FileRecords(where.name, csv_table.NAME, csv_table.read_rows(file.open_text, where))
+    return FileRecords(where.name, "", iter([Rejected(1, _describe_unknown())]))
 
 
-def _skip_space(text: str, position: int) -> int:
-    while text[position : position + 1] in {" ", "\t", "\n", "\r"}:
-        position += 1
-    return position
+def _read_archive(file: files.File, reader: ArchiveReader, where: Where) -> Iterator[Record | Rejected]:
+    with file.opener() as stream:
+        yield from reader.read_archive(stream, where)
 
 
-def _decode(data: bytes, name: str) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        text = _("%(name)s, line %(line)d: not UTF-8; save the file as UTF-8 and import it again")
-        raise BrokenInput(text % {"name": name, "line": line}) from None
+def _open_json(file: files.File, items: Iterator[Item], fmt: str, where: Where) -> FileRecords:
+    first: list[Item] = []
+    name = fmt if fmt != "auto" else _find_format(items, first, where)
+    # A document, which may be large, is not parsed twice.
+    ahead = list(islice(items, 1))
+    everything = iter([*first, *ahead]) if not ahead else _read_again(file)
+    if not name:
+        return FileRecords(where.name, "" if first else jsonl.NAME, _reject_all(everything))
+    return FileRecords(where.name, name, READERS[name].read(everything, where))
 
 
-def _syntax_problem(name: str, error: json.JSONDecodeError) -> str:
-    text = _(
-        "%(name)s, line %(line)d, column %(column)d: broken JSON (%(problem)s); nothing was imported. "
-        "Is the file complete? Export it again, or mend that line"
-    )
-    return text % {"name": name, "line": error.lineno, "column": error.colno, "problem": error.msg}
+def _read_again(file: files.File) -> Iterator[Item]:
+    with file.open_text() as content:
+        yield from read_json(content)
 
 
-def _list_problem(text: str, position: int, name: str) -> str:
-    what = (
-        _("the file ends inside the list")
-        if position >= len(text)
-        else _("expected a comma or the end of the list")
-    )
-    return _syntax_problem(name, json.JSONDecodeError(what, text, position))
+def _find_format(items: Iterator[Item], looked_at: list[Item], where: Where) -> str:
+    """The format of the first item that is in one; what was read for it is added to `looked_at`."""
+    for item in islice(items, _LOOKED_AT):
+        looked_at.append(item)
+        if where.mapping:
+            return jsonl.NAME
+        for name, reader in READERS.items():
+            if isinstance(item.value, dict | list) and reader.fits(item.value):
+                return name
+    return ""
 
 
-def _line_items(data: bytes, name: str) -> Iterator[Item]:
-    """One object per line, unless the whole file is one object laid out over several."""
-    items = [(number, _line_item(line)) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-    if not isinstance(items[0][1], dict) and isinstance(whole := _line_item(data), dict):
-        yield items[0][0], whole
-        return
-    problems = [(number, item) for number, item in items if isinstance(item, RecordProblem)]
-    # A lone number or text on a line is a piece of something else.
-    if problems and not any(isinstance(item, dict) for _number, item in items):
-        number, problem = problems[0]
-        text = _("%(name)s, line %(line)d: %(problem)s; expected a JSON list, or one JSON object per line")
-        raise BrokenInput(text % {"name": name, "line": number, "problem": problem})
-    yield from items
+def _reject_all(items: Iterator[Item]) -> Iterator[Rejected]:
+    for item in items:
+        reason = str(item.value) if isinstance(item.value, RecordProblem) else _describe_unknown()
+        yield Rejected(item.line, reason, item.number)
 
 
-def _line_item(line: bytes) -> Any:
-    try:
-        return DECODER.decode(line.decode("utf-8"))
-    except UnicodeDecodeError:
-        return RecordProblem(_("not UTF-8"))
-    except json.JSONDecodeError as error:
-        what = {"column": error.colno, "problem": error.msg}
-        return RecordProblem(_("broken JSON at column %(column)d (%(problem)s)") % what)
-    except RecursionError:
-        return RecordProblem(_("nested too deep to be read"))
+def _describe_unknown() -> str:
+    return _("it is in no known format (see import_cases --help)")
+
+
+def _unreadable(where: Where, problem: str) -> FileRecords:
+    rejected = Rejected(1, _("the file can't be read: %(problem)s") % {"problem": problem})
+    return FileRecords(where.name, "", iter([rejected]))

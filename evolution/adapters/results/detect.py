@@ -3,9 +3,7 @@
 import hashlib
 import io
 import json
-import sys
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,26 +11,12 @@ from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.values import MAX_DEPTH, RecordProblem, escape
 from evolution.adapters.results import inspect_log, plain, promptfoo, tau2_bench, tau_bench
+from evolution.adapters.results.eval_archive import open_log
 from evolution.adapters.results.wanted import Wanted
 from evolution.errors import BrokenInput
 from evolution.ports import MeasuredRun
 
-if sys.version_info >= (3, 14):
-    import zipfile
-else:
-    from backports.zstd import zipfile
-
-# A sample of a log, unpacked, and all of them; more than that is an attack or a mistake. JSON takes up to thirty times
-# its size in memory, of which only what is used of a sample stays.
-MOST_MEMBER_BYTES = 64 * 2**20
-MOST_ARCHIVE_BYTES = 4 * 2**30
-# How much larger than the archive its content may be; real logs are some twenty times as large.
-MOST_RATIO = 200
-SMALL_BYTES = 2**20
-MOST_MEMBERS = 500_000
 _TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
-# What unpacking raises on damaged or encrypted members.
-_BROKEN = (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error, RuntimeError, OSError)
 
 
 class Reader(NamedTuple):
@@ -184,54 +168,12 @@ def _read_part(data: bytes) -> Any:
 
 def _read_archive(source: Source, wanted: Wanted) -> MeasuredRun:
     """An .eval log of Inspect."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-            names = archive.namelist()
-            if len(names) > MOST_MEMBERS:
-                raise BrokenInput(_("%(name)s holds too many files") % {"name": source.name})
-            _check_size(archive, source)
-            start = next((n for n in ("header.json", "_journal/start.json") if n in names), None)
-            if start is None:
-                raise BrokenInput(_("%(name)s is no log of Inspect") % {"name": source.name})
-            header = _read_member(archive, start, source.name)
-            samples = (_read_sample(archive, name, source.name) for name in _order_samples(names))
-            return inspect_log.read_samples(header, samples, wanted)
-    except _BROKEN as error:
-        what = {"name": source.name, "problem": error}
-        raise BrokenInput(_("%(name)s is a broken archive: %(problem)s") % what) from None
+    with open_log(io.BytesIO(source.data), source.name, _parse_member) as (header, samples):
+        return inspect_log.read_samples(header, samples, wanted)
 
 
-def _check_size(archive: "zipfile.ZipFile", source: Source) -> None:
-    """Raise BrokenInput for what unpacks to more than a log does."""
-    size = sum(member.file_size for member in archive.infolist())
-    if size > min(MOST_ARCHIVE_BYTES, SMALL_BYTES + MOST_RATIO * len(source.data)):
-        what = {"name": source.name, "size": size // 2**20}
-        raise BrokenInput(_("%(name)s unpacks to %(size)d MB, which no log does") % what)
-
-
-def _order_samples(names: list[str]) -> Iterator[str]:
-    yield from sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
-
-
-def _read_sample(archive: "zipfile.ZipFile", name: str, source: str) -> dict[str, Any] | BrokenInput:
-    """A sample, or what is wrong with one that can't be read."""
-    try:
-        return _read_member(archive, name, source)
-    except BrokenInput as failure:
-        return failure
-
-
-def _read_member(archive: "zipfile.ZipFile", name: str, source: str) -> dict[str, Any]:
-    where = f"{source}: {name}"
-    if archive.getinfo(name).file_size > MOST_MEMBER_BYTES:
-        raise BrokenInput(_("%(name)s is too large") % {"name": where})
-    try:
-        with archive.open(name) as member:
-            value, failure = _parse(member.read(MOST_MEMBER_BYTES))
-    except _BROKEN as error:
-        raise BrokenInput(_("%(name)s: %(problem)s") % {"name": where, "problem": error}) from None
+def _parse_member(data: bytes) -> Any:
+    value, failure = _parse(data)
     if failure is not None:
-        raise BrokenInput(_("%(name)s: %(problem)s") % {"name": where, "problem": failure.msg})
-    if not isinstance(value, dict):
-        raise BrokenInput(_("%(name)s: %(problem)s") % {"name": where, "problem": _("not an object")})
+        raise ValueError(failure.msg)
     return value

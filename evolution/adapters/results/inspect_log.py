@@ -12,11 +12,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.messages import check_messages
+from evolution.adapters.formats.shapes import as_dict, as_list, as_text
 from evolution.adapters.formats.values import RecordProblem
 from evolution.adapters.results.inspect_usage import read_calls, reduce_event, split_usage
 from evolution.adapters.results.numbers import NoScore, grade, of_verdict, read_count, read_ms, read_repeat
 from evolution.adapters.results.transcripts import Message, Transcript, shown_reply
-from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text, choose, kind_of
+from evolution.adapters.results.wanted import Items, Wanted, choose, kind_of
 from evolution.errors import BrokenInput
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
 
@@ -85,7 +86,7 @@ def _read_known(
     results = []
     for number, sample in enumerate(samples):
         try:
-            result = _read_sample(sample, score, model, wanted)
+            result = read_sample(sample, score, model, wanted)
             cases.setdefault(result.key, _read_case(result.key, sample, run))
             results.append(result)
         except RecordProblem as problem:
@@ -99,7 +100,7 @@ def _list_declared(run: Mapping[str, Any]) -> list[str]:
     return [key for key in declared if key]
 
 
-def _reduce_sample(sample: dict[str, Any]) -> dict[str, Any]:
+def reduce_sample(sample: Mapping[str, Any]) -> dict[str, Any]:
     """The sample with what is read of it, which is a small part."""
     reduced = {name: sample[name] for name in _USED if name in sample}
     resolve = _Attachments(sample).resolve
@@ -119,21 +120,25 @@ def _reduce_score(score: Any) -> Any:
 def _sound(samples: Iterable[Any], wanted: Wanted, items: Items) -> Iterator[dict[str, Any]]:
     for number, sample in enumerate(samples):
         if isinstance(sample, dict):
-            yield _reduce_sample(sample)
+            yield reduce_sample(sample)
         else:
             items.reject(f"{wanted.name}: samples.{number}", sample or _("a record must be an object"))
 
 
 def _choose_score(samples: list[dict[str, Any]], wanted: Wanted) -> str:
     """The name of the score that decides; empty when no sample has any."""
-    names: dict[str, None] = {}
-    for sample in samples:
-        for scorer, score in as_dict(sample.get("scores")).items():
-            value = as_dict(score).get("value")
-            names |= dict.fromkeys(
-                [f"{scorer}/{part}" for part in value] if isinstance(value, dict) else [scorer]
-            )
+    names = dict.fromkeys(name for sample in samples for name, _value in list_scores(sample))
     return choose(list(names), wanted.score, "--score") if names else ""
+
+
+def list_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The scores of a sample by the names that --score takes, as they stand."""
+    for scorer, score in as_dict(sample.get("scores")).items():
+        value = as_dict(score).get("value")
+        if isinstance(value, dict):
+            yield from ((f"{scorer}/{part}", inner) for part, inner in value.items())
+        else:
+            yield scorer, value
 
 
 def _read_case(key: str, sample: dict[str, Any], run: Mapping[str, Any]) -> MeasuredCase:
@@ -162,7 +167,8 @@ def _build_request(given: Any) -> dict[str, Any]:
     return {"danmaku": [{"user": "user", "text": text}], "history": messages[:last]}
 
 
-def _read_sample(sample: dict[str, Any], score: str, model: str, wanted: Wanted) -> MeasuredResult:
+def read_sample(sample: dict[str, Any], score: str, model: str, wanted: Wanted) -> MeasuredResult:
+    """The result of a reduced sample; raises RecordProblem."""
     key = as_text(sample.get("id"))
     if not key:
         raise RecordProblem(_("`%(name)s` is missing") % {"name": "id"})
@@ -210,7 +216,7 @@ def _read_scores(sample: dict[str, Any], name: str, failure: str, wanted: Wanted
         return {"error_kind": "judge_error", "error": _("the sample has no score")}
     value = as_dict(score.get("value")).get(part) if part else score.get("value")
     try:
-        graded = _grade(value, wanted)
+        graded = grade_value(value, wanted)
     except NoScore as problem:
         return {"error_kind": "judge_output", "error": f"{name}: {problem}"}
     why = as_text(score.get("explanation"))
@@ -218,7 +224,7 @@ def _read_scores(sample: dict[str, Any], name: str, failure: str, wanted: Wanted
     return {**graded, "reasons": {"accuracy": said}}
 
 
-def _grade(value: Any, wanted: Wanted) -> dict[str, float]:
+def grade_value(value: Any, wanted: Wanted) -> dict[str, float]:
     """A score's value, read as Inspect reads it; objects and lists have to be chosen from."""
     if not isinstance(value, str):
         return grade(value, wanted)
@@ -237,7 +243,7 @@ def _grade(value: Any, wanted: Wanted) -> dict[str, float]:
 class _Attachments:
     """Puts the long texts back that a log keeps once and refers to."""
 
-    def __init__(self, sample: dict[str, Any]) -> None:
+    def __init__(self, sample: Mapping[str, Any]) -> None:
         self._texts = as_dict(sample.get("attachments"))
 
     def resolve(self, value: Any) -> Any:
@@ -254,15 +260,12 @@ class _Attachments:
 
 
 def _plain(messages: Any) -> list[Message]:
-    """Inspect's messages in the shape of chat completions; thinking aloud is left out."""
+    """Inspect's messages in the shape of chat completions."""
     return [_plain_message(message) for message in as_list(messages) if isinstance(message, dict)]
 
 
 def _plain_message(message: Message) -> Message:
-    content = message.get("content")
-    if isinstance(content, list):
-        content = [part for part in content if as_dict(part).get("type") != "reasoning"]
-    plain = {**message, "content": content}
+    plain = dict(message)
     if calls := as_list(message.get("tool_calls")):
         plain["tool_calls"] = [
             {

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from evolution.adapters.formats.shapes import as_dict, as_list, as_text
 from evolution.adapters.results.numbers import read_count, read_ms
-from evolution.adapters.results.wanted import as_dict, as_list, as_text
 from harness_repo.runtime.trajectory import CallRecord
 
 

@@ -20,10 +20,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.messages import check_messages, split_request
+from evolution.adapters.formats.shapes import as_dict, as_text
 from evolution.adapters.formats.values import RecordProblem
 from evolution.adapters.results.numbers import NoScore, grade, read_cost, read_count, read_ms, read_share
 from evolution.adapters.results.transcripts import Transcript, shown_reply
-from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_text
+from evolution.adapters.results.wanted import Items, Wanted
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
 from harness_repo.format.json_schema import find_violation
 from harness_repo.runtime.reading import read_trajectory

@@ -14,10 +14,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from evolution.adapters.formats.shapes import as_dict, as_list, as_text
 from evolution.adapters.formats.values import RecordProblem
 from evolution.adapters.results.numbers import NoScore, of_verdict, read_cost, read_count, read_ms, read_share
 from evolution.adapters.results.transcripts import Message, Transcript
-from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text, choose, kind_of
+from evolution.adapters.results.wanted import Items, Wanted, choose, kind_of
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
 from harness_repo.runtime.trajectory import CallRecord
 
@@ -30,11 +31,12 @@ def fits(document: Any) -> bool:
     """Say whether a JSON value is such a file, or what `promptfoo.evaluate()` returns."""
     if not isinstance(document, dict):
         return False
-    rows = _find_rows(document)
+    rows = find_rows(document)
     return bool(rows) and all(isinstance(row, dict) and "success" in row for row in rows[:1])
 
 
-def _find_rows(document: Mapping[str, Any]) -> list[Any]:
+def find_rows(document: Mapping[str, Any]) -> list[Any]:
+    """The rows of results, wherever this version of promptfoo has them."""
     results = document.get("results")
     return as_list(results) or as_list(as_dict(results).get("results"))
 
@@ -42,14 +44,14 @@ def _find_rows(document: Mapping[str, Any]) -> list[Any]:
 def read(document: dict[str, Any], wanted: Wanted) -> MeasuredRun:
     """One run of the file; rows that can't be read are among its problems. BrokenInput where one must be chosen."""
     items = Items()
-    rows = list(_number_rows(_find_rows(document), wanted, items))
-    variants = list(dict.fromkeys(_name_variant(row) for _where, row in rows))
+    rows = list(_number_rows(find_rows(document), wanted, items))
+    variants = list(dict.fromkeys(name_variant(row) for _where, row in rows))
     variant = _choose_variant(variants, wanted.variant)
-    keys = _name_cases([row for _where, row in rows])
+    keys = name_cases([row for _where, row in rows])
     cases: dict[str, MeasuredCase] = {}
     for _where, row in rows:
-        cases.setdefault(keys[_identify(row)], _read_case(keys[_identify(row)], row))
-    own = [(where, keys[_identify(row)], row) for where, row in rows if _name_variant(row) == variant]
+        cases.setdefault(keys[identify(row)], read_case(keys[identify(row)], row))
+    own = [(where, keys[identify(row)], row) for where, row in rows if name_variant(row) == variant]
     results = list(_read_results(own, items))
     config = as_dict(document.get("config"))
     return MeasuredRun(
@@ -85,7 +87,7 @@ def _read_results(rows: Iterable[tuple[str, str, dict[str, Any]]], items: Items)
     repeats: Counter[str] = Counter()
     for where, key, row in rows:
         try:
-            yield _read_row(row, key, repeats[key])
+            yield read_row(row, key, repeats[key])
         except RecordProblem as problem:
             items.reject(where, problem)
         repeats[key] += 1
@@ -100,7 +102,7 @@ def _number_rows(rows: list[Any], wanted: Wanted, items: Items) -> Iterator[tupl
             items.reject(where, _("a record must be an object"))
 
 
-def _name_variant(row: Mapping[str, Any]) -> str:
+def name_variant(row: Mapping[str, Any]) -> str:
     """The provider and the prompt; the prompt's text stands in a row as it was sent, with the test's values."""
     provider, prompt = row.get("provider"), as_dict(row.get("prompt"))
     named = (
@@ -111,7 +113,7 @@ def _name_variant(row: Mapping[str, Any]) -> str:
     return f"{named or 'provider'} | {number}: {label}" if label else f"{named or 'provider'} | {number}"
 
 
-def _identify(row: Mapping[str, Any]) -> str:
+def identify(row: Mapping[str, Any]) -> str:
     """What makes a test the test it is, whatever prompt and provider it is made with."""
     case = as_dict(row.get("testCase"))
     parts = [case.get("description"), _read_vars(row), as_list(case.get("assert")), _read_id(row)]
@@ -133,9 +135,9 @@ def _read_vars(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name not in {"_conversation", "sessionId"}}
 
 
-def _name_cases(rows: list[dict[str, Any]]) -> dict[str, str]:
+def name_cases(rows: list[dict[str, Any]]) -> dict[str, str]:
     """Identity of a test -> its key."""
-    tests = {_identify(row): row for row in reversed(rows)}
+    tests = {identify(row): row for row in reversed(rows)}
     described = Counter(_read_description(row) for row in tests.values())
     keys: dict[str, str] = {}
     taken: set[str] = set()
@@ -154,7 +156,8 @@ def _name_cases(rows: list[dict[str, Any]]) -> dict[str, str]:
     return keys
 
 
-def _read_case(key: str, row: Mapping[str, Any]) -> MeasuredCase:
+def read_case(key: str, row: Mapping[str, Any]) -> MeasuredCase:
+    """The test of a row as a case."""
     case = as_dict(row.get("testCase"))
     given = _read_vars(row)
     texts = [
@@ -168,7 +171,8 @@ def _read_case(key: str, row: Mapping[str, Any]) -> MeasuredCase:
     return MeasuredCase(key=key, request=request, category=category or "test", context={"vars": given})
 
 
-def _read_row(row: Mapping[str, Any], key: str, repeat: int) -> MeasuredResult:
+def read_row(row: Mapping[str, Any], key: str, repeat: int) -> MeasuredResult:
+    """The result of a row; raises RecordProblem."""
     response = as_dict(row.get("response"))
     usage = as_dict(row.get("tokenUsage")) or as_dict(response.get("tokenUsage"))
     ms = read_ms(row.get("latencyMs"))

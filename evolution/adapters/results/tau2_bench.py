@@ -13,10 +13,11 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from evolution.adapters.formats.shapes import as_dict, as_list, as_text
 from evolution.adapters.formats.values import RecordProblem
 from evolution.adapters.results.numbers import NoScore, grade, read_cost, read_count, read_ms, read_repeat
 from evolution.adapters.results.transcripts import Message, Transcript, read_request, shown_reply
-from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text
+from evolution.adapters.results.wanted import Items, Wanted
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
 from harness_repo.runtime.trajectory import CallRecord
 
@@ -80,7 +81,7 @@ def _read_simulations(
     """The results; the case of one whose task the file has not is added to `cases`."""
     for number, simulation in enumerate(map(as_dict, simulations)):
         try:
-            result = _read_simulation(simulation, wanted)
+            result = read_simulation(simulation, wanted)
             cases.setdefault(result.key, _case_of_transcript(result.key, simulation, domain))
             yield result
         except RecordProblem as problem:
@@ -134,7 +135,8 @@ def _case_of_transcript(key: str, simulation: dict[str, Any], domain: str) -> Me
     return MeasuredCase(key=key, request=request, category=domain or "task")
 
 
-def _read_simulation(simulation: dict[str, Any], wanted: Wanted) -> MeasuredResult:
+def read_simulation(simulation: dict[str, Any], wanted: Wanted) -> MeasuredResult:
+    """The result of a simulation; raises RecordProblem."""
     key = as_text(simulation.get("task_id"))
     if not key:
         raise RecordProblem(_("`%(name)s` is missing") % {"name": "task_id"})

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from evolution.adapters.formats.shapes import as_dict, as_list, as_text
 from evolution.adapters.formats.values import RecordProblem
 from evolution.adapters.results.numbers import NoScore, grade, read_repeat
 from evolution.adapters.results.tau2_bench import build_request
 from evolution.adapters.results.transcripts import Transcript, read_request, shown_reply
-from evolution.adapters.results.wanted import Items, Wanted, as_dict, as_list, as_text
+from evolution.adapters.results.wanted import Items, Wanted
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun
 
 FORMAT = "tau-bench"

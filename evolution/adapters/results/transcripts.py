@@ -8,9 +8,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.messages import build_trajectory, check_messages, last_reply, split_request
+from evolution.adapters.formats.shapes import as_dict, as_text
 from evolution.adapters.formats.values import RecordProblem
-from evolution.adapters.results.wanted import as_dict, as_text
-from harness_repo.runtime.trajectory import CallRecord, Exchange, sum_usage
+from harness_repo.runtime.trajectory import CallRecord, Exchange
 
 Message = dict[str, Any]
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
@@ -34,16 +34,14 @@ class Transcript:
         messages = (
             [_keep(message) for message in check_messages(list(self.messages))] if self.messages else []
         )
-        built = build_trajectory(messages)
+        built = build_trajectory(messages, calls=self.calls)
         # An answer without words is one all the same.
         reply = last_reply(messages) or ("" if self.status == "ok" else None)
         return {
             **built,
             "status": self.status,
             "reply": reply,
-            "calls": [asdict(call) for call in self.calls],
             "user_calls": [asdict(call) for call in self.user_calls],
-            "usage": asdict(sum_usage(list(self.calls))),
             "latency_ms": self.latency_ms,
             "finish_reason": self.calls[-1].finish_reason if self.calls else "",
             "error": self.error or None,
@@ -69,6 +67,7 @@ def _keep(message: Message) -> Message:
     if message["role"] not in _ROLES:
         raise RecordProblem(_("unknown role of a message: %(role)s") % {"role": str(message["role"])[:40]})
     kept: Message = {"role": message["role"], "content": message["content"]}
+    kept |= {name: message[name] for name in ("reasoning", "is_error") if name in message}
     if message["role"] == "tool":
         kept["tool_call_id"] = as_text(message.get("tool_call_id"))
     calls = [_keep_call(call) for call in message.get("tool_calls") or () if isinstance(call, dict)]

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -64,20 +63,3 @@ def choose(known: list[str], wanted: str, option: str) -> str:
 def kind_of(failure: str) -> str:
     """The kind of error of an agent that did not answer, from what its program wrote of it."""
     return "timeout" if _TIMEOUT.search(failure) else "policy_error"
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """The value when it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """The value when it is an array, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def as_text(value: Any) -> str:
-    """A text or a number as text; empty for everything else."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return ""
-    return str(value)

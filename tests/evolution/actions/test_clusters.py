@@ -1,11 +1,19 @@
 import pytest
 
-from evolution.actions.clusters import ignore_cluster, rename_cluster, start_clustering
+from evolution.actions.clusters import (
+    ignore_cluster,
+    merge_clusters,
+    move_cases,
+    rename_cluster,
+    reopen_cluster,
+    split_cluster,
+    start_clustering,
+)
 from evolution.actors import NotAllowed
 from evolution.errors import LoopError
-from evolution.models import Event, FailureCase, Harness, Job
+from evolution.models import Cluster, Event, FailureCase, Harness, Job
 from evolution.states import CaseState, ClusterState
-from tests.evolution.intake import make_cluster
+from tests.evolution.intake import make_cluster, make_failure
 from tests.evolution.measured import DEV, VIEWER
 
 pytestmark = pytest.mark.django_db
@@ -37,3 +45,70 @@ def test_ignoring_a_cluster_puts_its_failures_aside(harness: Harness) -> None:
         ignore_cluster(DEV, cluster, "不归我们管")
     assert cluster.state == ClusterState.IGNORED
     assert set(FailureCase.objects.values_list("state", "note")) == {(CaseState.IGNORED, "不归我们管")}
+
+
+def members(cluster: Cluster) -> list[tuple[str, bool]]:
+    return list(FailureCase.objects.filter(cluster=cluster).order_by("pk").values_list("title", "is_pinned"))
+
+
+def test_a_cluster_that_was_put_aside_comes_back_with_its_failures(harness: Harness) -> None:
+    cluster = make_cluster(harness, texts=("a", "b"))
+    ignore_cluster(DEV, cluster, "x")
+    reopen_cluster(DEV, cluster, "doch")
+    assert cluster.state == ClusterState.NEW
+    assert set(FailureCase.objects.values_list("state", "note")) == {(CaseState.OPEN, "")}
+
+
+def test_merging_moves_the_failures_and_keeps_the_number_of_the_first(harness: Harness) -> None:
+    one, two = make_cluster(harness, 1, ("a",)), make_cluster(harness, 2, ("b", "c"))
+    assert merge_clusters(DEV, one, [two, one], "一回事") == 2
+    two.refresh_from_db()
+    assert (two.merged_into, members(two), len(members(one))) == (one, [], 3)
+    event = Event.objects.get(verb="cluster.merged")
+    assert (event.reason, event.data) == ("一回事", {"into": 1, "cases": 2})
+
+
+def test_what_was_merged_is_not_merged_again(harness: Harness) -> None:
+    one, two, three = (make_cluster(harness, number) for number in (1, 2, 3))
+    merge_clusters(DEV, one, [two])
+    for wrong in ([two], [one], []):
+        with pytest.raises(LoopError):
+            merge_clusters(DEV, three if wrong else one, wrong if wrong != [one] else [])
+    with pytest.raises(LoopError):
+        move_cases(DEV, [], two)
+
+
+def test_clusters_of_two_harnesses_stay_apart(harness: Harness) -> None:
+    other = make_cluster(Harness.objects.create(name="y", kind="agent", path="y.git"))
+    with pytest.raises(LoopError):
+        merge_clusters(DEV, make_cluster(harness), [other])
+
+
+def test_splitting_pins_the_chosen_failures_in_a_cluster_of_their_own(harness: Harness) -> None:
+    cluster = make_cluster(harness, 1, ("a", "b", "c"))
+    chosen = FailureCase.objects.filter(title__in="ab").values_list("pk", flat=True)
+    new = split_cluster(DEV, cluster, list(chosen), " 另一种 ", "不同原因")
+    assert (new.number, new.name, new.named_by) == (2, "另一种", "people")
+    assert members(new) == [("a", True), ("b", True)]
+    assert members(cluster) == [("c", False)]
+    assert Event.objects.get(verb="cluster.split").data["into"] == 2
+
+
+@pytest.mark.parametrize("chosen", ["", "abc", "x"])
+def test_splitting_off_none_or_all_is_refused(harness: Harness, chosen: str) -> None:
+    cluster = make_cluster(harness, 1, ("a", "b", "c"))
+    ids = [case.pk for case in FailureCase.objects.filter(title__in=chosen)]
+    with pytest.raises(LoopError):
+        split_cluster(DEV, cluster, ids, "x")
+
+
+def test_moved_failures_are_pinned_and_those_of_other_harnesses_stay(harness: Harness) -> None:
+    cluster = make_cluster(harness, 1, ("a",))
+    case, stranger = (
+        make_failure(harness, "b"),
+        make_failure(Harness.objects.create(name="y", kind="agent", path="y.git"), "z"),
+    )
+    assert move_cases(DEV, [case.pk, stranger.pk], cluster) == 1
+    assert members(cluster) == [("a", False), ("b", True)]
+    with pytest.raises(NotAllowed):
+        move_cases(VIEWER, [case.pk], None, harness=harness)

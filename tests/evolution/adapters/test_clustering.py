@@ -1,9 +1,13 @@
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
 
-from evolution.adapters.clustering import HdbscanClusterer, choose_min_cluster_size, spectral_embedding
+from evolution.adapters import clustering
+from evolution.adapters.clustering import HdbscanClusterer, choose_min_cluster_size
 from evolution.adapters.embedding import build_embedder
+from evolution.adapters.neighbours import nearest_neighbours, neighbour_graph
+from evolution.adapters.spectral import spectral_embedding
 from evolution.ports import Vectors
 from tests.evolution.intake import DATA, needs_data
 
@@ -54,13 +58,63 @@ def test_the_same_rows_give_the_same_clusters() -> None:
 
 
 def test_separate_components_keep_apart_in_the_spectral_embedding() -> None:
-    points = spectral_embedding(np.asarray(blobs(4, 20), dtype=np.float64), 4)
+    points = spectral_embedding(neighbour_graph(blobs(4, 20), 5), 4)
     centres = [points[start : start + 20].mean(axis=0) for start in range(0, 80, 20)]
     assert min(np.linalg.norm(a - b) for n, a in enumerate(centres) for b in centres[:n]) > 0.5
 
 
 def test_the_smallest_cluster_grows_with_the_data() -> None:
-    assert [choose_min_cluster_size(rows) for rows in (0, 100, 900, 10_000)] == [3, 3, 10, 33]
+    assert [choose_min_cluster_size(rows) for rows in (0, 100, 900, 50_000)] == [3, 3, 6, 8]
+
+
+def test_nearest_neighbours_are_those_that_scikit_learn_finds() -> None:
+    points = blobs(4, 30)
+    rows, distances = nearest_neighbours(points, 6)
+    peer = NearestNeighbors(n_neighbors=6, algorithm="brute").fit(points)
+    expected, places = peer.kneighbors()
+    assert np.array_equal(np.sort(rows), np.sort(places))
+    assert np.allclose(distances, expected, atol=1e-3)
+
+
+def test_the_large_graph_s_subspace_tells_the_same_groups_apart_as_all_eigenvectors() -> None:
+    vectors = blobs(8, 100)
+    points = spectral_embedding(neighbour_graph(vectors, 10), 8)
+    centres = points.reshape(8, 100, 8).mean(axis=1)
+    nearest = np.linalg.norm(points[:, None] - centres[None], axis=2).argmin(axis=1)
+    assert np.array_equal(nearest, np.repeat(range(8), 100))
+
+
+def test_two_groups_of_near_identical_rows_are_one() -> None:
+    one, other = blobs(2, 1)
+    twin = one + 0.02 * other
+    vectors = np.stack([one] * 5 + [twin / np.linalg.norm(twin)] * 5 + [other] * 5).astype(np.float32)
+    assert HdbscanClusterer().group(vectors).labels == [0] * 10 + [1] * 5
+
+
+def test_known_groups_stay_when_few_rows_come() -> None:
+    vectors = blobs(12, 30)
+    known = np.repeat(range(6), 60)
+    known[::6] = -1
+    labels = np.array(HdbscanClusterer().group(vectors[:40], known[:40].tolist()).labels)
+    assert len(labels) == 40
+    grouping = HdbscanClusterer().group(vectors, np.repeat(range(12), 30).tolist())
+    assert adjusted_rand_score(np.repeat(range(12), 30), grouping.labels) == 1
+    assert grouping.parameters["kept"]
+
+
+def test_known_groups_that_say_nothing_are_given_up() -> None:
+    vectors = blobs(8, 40)
+    known = (np.arange(320) % 2).tolist()
+    grouping = HdbscanClusterer().group(vectors, known)
+    assert not grouping.parameters["kept"]
+    assert adjusted_rand_score(np.repeat(range(8), 40), grouping.labels) > 0.9
+
+
+def test_the_many_rows_way_finds_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = blobs(6, 40)
+    expected = HdbscanClusterer().group(vectors).labels
+    monkeypatch.setattr(clustering, "MANY", 100)
+    assert adjusted_rand_score(expected, HdbscanClusterer().group(vectors).labels) == 1
 
 
 @needs_data

@@ -1,43 +1,26 @@
+import json
 from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
 import pytest
 
+from evolution.actions.clusters import merge_clusters, move_cases, split_cluster
 from evolution.adapters.clustering import HdbscanClusterer
 from evolution.adapters.embedding import SentenceTransformerEmbedder, build_embedder
 from evolution.adapters.formats.detect import read_file
 from evolution.loop.cases import ImportReport, store_records
-from evolution.loop.clusters import Known, cluster_failures, recognise
-from evolution.models import Cluster, DatasetCase, Embedding, FailureCase, Harness
+from evolution.loop.cluster_runs import read_ids, read_points
+from evolution.loop.clusters import cluster_failures
+from evolution.loop.masking import current_masker
+from evolution.models import Cluster, ClusterRun, DatasetCase, Embedding, Event, FailureCase, Harness
 from evolution.ports import Grouping, Vectors
 from evolution.states import CaseState, ClusterState
 from evolution.transitions import move
-from tests.evolution.intake import TAU_BENCH, make_failure, needs_data
+from tests.evolution.clustering import ByRow, Topics, add, cluster, number_of
+from tests.evolution.intake import DATA, TAU_BENCH, make_cluster, make_failure, needs_data
 from tests.evolution.measured import DEV, make_case, make_version
 
 pytestmark = pytest.mark.django_db
-
-
-class Topics:
-    """Embeds a text by its first character, so that tests choose the groups."""
-
-    name = "topics"
-
-    def __init__(self) -> None:
-        self.embedded: list[str] = []
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        self.embedded += texts
-        return np.eye(26, dtype=np.float32)[[ord(text[0]) - ord("a") for text in texts]]
-
-
-class ByRow:
-    """Groups equal rows of three and more."""
-
-    def group(self, vectors: Vectors) -> Grouping:
-        topics = [int(row) for row in vectors.argmax(axis=1)] if len(vectors) else []
-        labels = [topic if topics.count(topic) >= 3 else -1 for topic in topics]
-        return Grouping(labels, [float(label >= 0) for label in labels])
 
 
 @pytest.fixture
@@ -48,20 +31,6 @@ def harness() -> Harness:
 @pytest.fixture(scope="module")
 def embedder() -> SentenceTransformerEmbedder:
     return build_embedder()
-
-
-def cluster(harness: Harness, topics: Topics | None = None) -> dict[str, int]:
-    result = cluster_failures(DEV, harness, topics or Topics(), ByRow(), lambda *_: None)
-    return {name: result[name] for name in ("cases", "clusters", "unclustered")}
-
-
-def add(harness: Harness, topic: str, count: int = 3) -> list[FailureCase]:
-    return [make_failure(harness, f"{topic} {number}") for number in range(count)]
-
-
-def number_of(case: FailureCase) -> int | None:
-    case.refresh_from_db()
-    return case.cluster.number if case.cluster else None
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -75,7 +44,8 @@ def test_few_failures_have_an_answer(
 
 def test_groups_become_clusters_and_the_rest_is_unclustered(harness: Harness) -> None:
     add(harness, "a"), add(harness, "b", 4), add(harness, "c", 2)
-    assert cluster(harness) == {"cases": 9, "clusters": 2, "unclustered": 2}
+    result = cluster(harness)
+    assert (result["cases"], result["clusters"], result["unclustered"]) == (9, 2, 2)
     sizes = {found.number: found.members.count() for found in Cluster.objects.all()}
     assert sizes == {1: 3, 2: 4}
 
@@ -149,19 +119,111 @@ def test_guard_cases_lend_a_cluster_no_words(harness: Harness) -> None:
     assert "公开" in name
 
 
-def test_shared_members_outweigh_centroids() -> None:
-    x, y = np.eye(2, dtype=np.float32)
-    known = [Known(1, frozenset({1, 2, 3}), y), Known(2, frozenset({8}), x)]
-    assert recognise([(frozenset({1, 2, 9}), x)], known) == {0: 1}
-    assert recognise([(frozenset({7, 9}), x)], known) == {0: 2}
-    assert recognise([(frozenset({3, 4, 5, 6, 7, 9}), -x)], known) == {}
+def test_a_clustering_is_kept_with_its_members_and_its_map(harness: Harness) -> None:
+    one, other = add(harness, "a"), add(harness, "b", 2)
+    run = ClusterRun.objects.get(pk=cluster(harness)["run"])
+    group = run.groups.get()
+    assert (group.cluster.number, group.origin) == (1, "new")
+    assert read_ids(group.case_ids).tolist() == [case.pk for case in one]
+    assert read_ids(run.unclustered).tolist() == [case.pk for case in other]
+    ids, places = read_points(run)
+    assert (ids.tolist(), places.shape) == ([case.pk for case in one + other], (5, 2))
+    assert run.figures["cases"] == 5
+    assert run.parameters["embedder"] == "topics"
 
 
-def test_a_cluster_that_splits_goes_with_the_larger_part() -> None:
-    x = np.eye(2, dtype=np.float32)[0]
-    known = [Known(1, frozenset(range(10)), None)]
-    groups = [(frozenset({0, 1, 2}), x), (frozenset({3, 4, 5, 6, 7}), x)]
-    assert recognise(groups, known) == {1: 1}
+def test_every_change_that_no_person_made_is_in_the_audit_trail(harness: Harness) -> None:
+    first = add(harness, "a")
+    cluster(harness)
+    FailureCase.objects.filter(pk__in=[case.pk for case in first]).update(embedded_text="b")
+    add(harness, "c")
+    cluster(harness)
+    verbs = Event.objects.filter(target_kind="cluster").order_by("pk").values_list("verb", "target_id")
+    one, two = Cluster.objects.order_by("number")
+    assert ("cluster.found", one.pk) in verbs
+    assert ("cluster.found", two.pk) in verbs
+    assert all(Event.objects.filter(target_kind="cluster").values_list("reason", flat=True))
+
+
+def test_a_cluster_that_loses_all_its_failures_is_said_to_have(harness: Harness) -> None:
+    one = add(harness, "a")
+    cluster(harness)
+    add(harness, "b", 4)
+    FailureCase.objects.filter(pk__in=[case.pk for case in one]).update(embedded_text="b like those")
+    Cluster.objects.update(centroid=None)
+    moved = make_cluster(harness, 9, state=ClusterState.NEW)
+    FailureCase.objects.filter(pk=one[0].pk).update(cluster=moved)
+    cluster(harness)
+    event = Event.objects.get(verb="cluster.emptied")
+    assert event.target_id == moved.pk
+    assert (event.data["lost"], event.data["to"]) == (1, {"1": 1})
+
+
+def test_a_failure_that_a_person_moves_meanwhile_stays_there(harness: Harness) -> None:
+    cases = add(harness, "a")
+    mine = make_cluster(harness, 5)
+
+    class Slow(ByRow):
+        def group(self, vectors: Vectors, known: Sequence[int] | None = None) -> Grouping:
+            move_cases(DEV, [cases[0].pk], mine)
+            return super().group(vectors, known)
+
+    cluster_failures(DEV, harness, Topics(), Slow(), lambda *_: None)
+    assert [number_of(case) for case in cases] == [5, 6, 6]
+
+
+def test_a_split_holds_in_later_clusterings_and_draws_what_is_like_it(harness: Harness) -> None:
+    cases = add(harness, "a", 6)
+    cluster(harness)
+    same = make_failure(harness, cases[0].title)
+    split_cluster(DEV, Cluster.objects.get(), [cases[0].pk, cases[1].pk], "另一种")
+    more = add(harness, "a")
+    cluster(harness)
+    assert [number_of(case) for case in cases] == [2, 2, 1, 1, 1, 1]
+    assert number_of(same) == 2
+    assert None not in {number_of(case) for case in more}
+
+
+def test_merged_clusters_stay_one(harness: Harness) -> None:
+    cases = add(harness, "a") + add(harness, "b")
+    cluster(harness)
+    one, two = Cluster.objects.order_by("number")
+    merge_clusters(DEV, one, [two], "同一个原因")
+    cases += add(harness, "b")
+    cluster(harness)
+    assert {number_of(case) for case in cases} == {1}
+    for case in FailureCase.objects.all():
+        move(case, CaseState.RESOLVED, DEV)
+    again = add(harness, "b")
+    cluster(harness)
+    assert {number_of(case) for case in again} == {1}
+
+
+def test_what_people_take_out_stays_out(harness: Harness) -> None:
+    case, *_others = add(harness, "a", 4)
+    cluster(harness)
+    move_cases(DEV, [case.pk], None, harness=harness)
+    cluster(harness)
+    assert number_of(case) is None
+
+
+@needs_data
+def test_after_a_fifth_more_failures_nearly_all_stay_in_their_cluster(
+    harness: Harness, embedder: SentenceTransformerEmbedder
+) -> None:
+    lines = (DATA / "crosswoz_intents" / "crosswoz_user_intents_zh.jsonl").read_text().splitlines()
+    texts = [json.loads(line)["text"] for line in lines[::3]]
+    for text in texts[: len(texts) * 5 // 6]:
+        make_failure(harness, text, embedded_text=text)
+    run = partial(cluster_failures, DEV, harness, embedder, HdbscanClusterer(), lambda *_: None)
+    run()
+    before = dict(FailureCase.objects.exclude(cluster=None).values_list("pk", "cluster_id"))
+    for text in texts[len(texts) * 5 // 6 :]:
+        make_failure(harness, text, embedded_text=text)
+    run()
+    after = dict(FailureCase.objects.values_list("pk", "cluster_id"))
+    assert len(before) > 800
+    assert sum(after[pk] == cluster for pk, cluster in before.items()) >= 0.95 * len(before)
 
 
 @needs_data
@@ -169,7 +231,7 @@ def test_real_failures_give_the_same_clusters_every_time(embedder: SentenceTrans
     found = []
     for name in ("first", "second"):
         harness = Harness.objects.create(name=name, kind="agent", path=f"{name}.git")
-        store_records(DEV, harness, read_file(TAU_BENCH), ImportReport())
+        store_records(DEV, harness, read_file(TAU_BENCH), ImportReport(), masker=current_masker())
         Embedding.objects.all().delete()
         result = cluster_failures(DEV, harness, embedder, HdbscanClusterer(), lambda *_: None)
         members = FailureCase.objects.filter(harness=harness).order_by("source_id")

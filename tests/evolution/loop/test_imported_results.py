@@ -10,13 +10,13 @@ from pytest_django import Settings
 from evolution.adapters.results.detect import open_source, read_source
 from evolution.adapters.results.wanted import Wanted
 from evolution.errors import BrokenInput, LoopError
-from evolution.loop.cases import take_failures
 from evolution.loop.evaluation import cancel_evaluation, newest_version, resume_evaluation
 from evolution.loop.imported_results import Origin, fit_key, store_results
 from evolution.loop.promotion import measured_versions, newest_measurement
 from evolution.loop.regressions import store_verdict, weigh
 from evolution.loop.rejudging import create_rejudgement
 from evolution.loop.repositories import open_repository
+from evolution.loop.taken_failures import take_failures
 from evolution.loop.verdict import Policy
 from evolution.models import DatasetVersion, Evaluation, Event, FailureCase, Harness
 from evolution.ports import MeasuredCase, MeasuredResult, MeasuredRun

@@ -2,7 +2,7 @@ import json
 import re
 
 from evolution.adapters.formats.tau_bench import read_item
-from evolution.loop.cases import request_text
+from evolution.loop.case_content import request_text
 from evolution.loop.naming import name_clusters
 from tests.evolution.intake import TAU_BENCH, needs_data
 
@@ -64,7 +64,7 @@ def test_two_clusters_are_never_called_alike() -> None:
 @needs_data
 def test_real_failures_with_one_symptom_get_names_of_whole_words() -> None:
     records = json.loads(TAU_BENCH.read_text())
-    failed = [r for n, item in enumerate(records) if (r := read_item(item, "x", n)).failed]
+    failed = [r for n, item in enumerate(records) if (r := read_item(item, "x", n)).scores["reward"] < 1]
     texts = [
         f"{r.symptom}\n{request_text(r.request)}\n{json.dumps(r.trajectory['tool_calls'])}" for r in failed
     ]

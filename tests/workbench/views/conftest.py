@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import translation
 
-from evolution.models import Cluster, Diagnosis, FailureCase, Harness, Proposal, Step
+from evolution.models import Cluster, Diagnosis, FailureCase, Harness, Proposal, Source, Step
 from tests.evolution.intake import make_cluster
 from tests.evolution.measured import DEV as DEVELOPER
 from tests.evolution.measured import (
@@ -94,6 +94,7 @@ def make_world() -> World:
     cluster = make_cluster(harness, texts=("no price", "wrong price"))
     case = cluster.members.order_by("pk")[0]
     diagnosis = make_diagnosis(cluster, case)
+    Source.objects.create(harness=harness, name="production", created_by="d")
     step = measure(steps.merge_step(DEVELOPER, harness, [make_proposal(harness, teach(*range(1, 11)))]))
     proposal = make_proposal(harness, b"knows: q1 q2 q3\n", "teach q3")
     fields = {

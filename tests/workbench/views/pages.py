@@ -14,6 +14,12 @@ def list_pages(world: World) -> dict[str, str]:
         "board": "",
         "cases": "cases/",
         "case": f"cases/{world.case.pk}/",
+        "case_raw": f"cases/{world.case.pk}/raw/",
+        "case_value": f"cases/{world.case.pk}/value/?path=/request",
+        "case_curl": f"cases/{world.case.pk}/curl/",
+        "cases_dataset": f"cases/dataset/?ids={world.case.pk}",
+        "sources": "sources/",
+        "source": "sources/production/",
         "clusters": "clusters/",
         "cluster": f"clusters/{world.cluster.number}/",
         "proposals": "proposals/?state=all",
@@ -24,6 +30,7 @@ def list_pages(world: World) -> dict[str, str]:
         "evaluations": "evaluations/",
         "evaluation": f"evaluations/{base.pk}/",
         "result": f"evaluations/{base.pk}/results/{result.pk}/",
+        "result_value": f"evaluations/{base.pk}/results/{result.pk}/value/?path=/request",
         "result_trajectory": f"evaluations/{base.pk}/results/{result.pk}/trajectory/json/",
         "comparison": "comparison/",
         "comparison of two": pair,
@@ -33,7 +40,8 @@ def list_pages(world: World) -> dict[str, str]:
         "file_history": "files/history/?path=harness.yaml",
         "events": "events/",
     }
-    return {name: world.url(path) for name, path in paths.items()}
+    installation = {"masking": "/masking/", "masking_rule": "/masking/rules/phone/"}
+    return {name: world.url(path) for name, path in paths.items()} | installation
 
 
 def list_actions(world: World) -> dict[str, str]:
@@ -41,9 +49,16 @@ def list_actions(world: World) -> dict[str, str]:
     base = world.step.base_evaluation
     assert base is not None
     paths = {
-        "cases_import": "cases/import/",
         "case_ignore": f"cases/{world.case.pk}/ignore/",
         "case_reopen": f"cases/{world.case.pk}/reopen/",
+        "case_tags": f"cases/{world.case.pk}/tags/",
+        "case_assign": f"cases/{world.case.pk}/assign/",
+        "case_note": f"cases/{world.case.pk}/notes/",
+        "cases_dataset_add": f"cases/dataset/add/?ids={world.case.pk}",
+        "source_create": "sources/create/",
+        "source_change": "sources/production/change/",
+        "source_rotate": "sources/production/token/",
+        "source_switch": "sources/production/switch/",
         "clusters_start": "clusters/start/",
         "cluster_rename": f"clusters/{world.cluster.number}/rename/",
         "cluster_ignore": f"clusters/{world.cluster.number}/ignore/",
@@ -68,4 +83,10 @@ def list_actions(world: World) -> dict[str, str]:
         "evaluation_take_failures": f"evaluations/{base.pk}/take-failures/",
         "release_roll_back": "releases/1/roll-back/",
     }
-    return {name: world.url(path) for name, path in paths.items()}
+    installation = {
+        "masking_try": "/masking/try/",
+        "masking_save": "/masking/rules/phone/save/",
+        "masking_switch": "/masking/rules/phone/switch/",
+        "masking_restore": "/masking/rules/phone/restore/",
+    }
+    return {name: world.url(path) for name, path in paths.items()} | installation

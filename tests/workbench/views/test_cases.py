@@ -1,14 +1,12 @@
-import json
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from evolution.models import FailureCase
-from tests.evolution.intake import TAU_BENCH, make_failure, needs_data
+from tests.evolution.intake import make_failure
 from tests.workbench.views.conftest import World
 
 
@@ -22,7 +20,11 @@ from tests.workbench.views.conftest import World
         ("?category=stock", ["loose"]),
         ("?state=ignored", []),
         ("?cluster=nonsense", ["wrong price", "no price", "loose"]),
-        ("?page=99", ["wrong price", "no price", "loose"]),
+        ("?before=99999999", ["wrong price", "no price", "loose"]),
+        ("?before=1", []),
+        ("?before=x&since=1e9&lowest=nan&imported=-1&upto=x", ["wrong price", "no price", "loose"]),
+        ("?since=0001-01-01&until=9999-12-31", ["wrong price", "no price", "loose"]),
+        ("?until=1999-01-01", []),
     ],
 )
 def test_the_filters_narrow_the_list(world: World, viewer: Client, query: str, titles: list[str]) -> None:
@@ -71,28 +73,6 @@ def test_an_ignored_case_is_opened_again(world: World, developer: Client) -> Non
     assert world.case.state == "open"
 
 
-@needs_data
-def test_an_upload_is_imported_and_reported(world: World, developer: Client) -> None:
-    records = json.loads(TAU_BENCH.read_text())[:12]
-    upload = SimpleUploadedFile("airline.json", json.dumps(records).encode())
-
-    answer = developer.post(world.url("cases/import/"), {"file": upload}, follow=True)
-
-    counts = answer.context["report"]["counts"]
-    assert counts["read"] == 12
-    assert FailureCase.objects.filter(source="tau-bench").count() == counts["new"] > 0
-
-
-def test_a_broken_upload_is_refused_with_a_message(world: World, developer: Client) -> None:
-    before = FailureCase.objects.count()
-
-    upload = SimpleUploadedFile("x.json", b"\x00\xff not json")
-    answer = developer.post(world.url("cases/import/"), {"file": upload}, follow=True)
-
-    assert [message.level_tag for message in answer.context["messages"]] == ["error"]
-    assert FailureCase.objects.count() == before
-
-
 def test_what_a_viewer_wrote_never_becomes_markup(world: World, viewer: Client) -> None:
     case = make_failure(
         world.harness, "<script>alert(1)</script>\u202egpj", reply="<img src=x onerror=alert(1)>"
@@ -127,13 +107,28 @@ def test_a_case_of_whatever_shape_is_shown(world: World, viewer: Client, odd: An
     assert viewer.get(world.url(f"cases/{world.case.pk}/")).status_code == 200
 
 
-def test_the_counts_of_the_filters_are_of_the_state(world: World, viewer: Client) -> None:
+@pytest.mark.parametrize(("state", "total", "stock"), [("open", 1, 0), ("ignored", 1, 1), ("", 2, 1)])
+def test_counts_are_of_what_passes_the_filters(
+    world: World, viewer: Client, state: str, total: int, stock: int
+) -> None:
     FailureCase.objects.filter(pk=world.case.pk).update(state="ignored", category="stock")
 
-    facets = {
-        state: viewer.get(world.url(f"cases/?state={state}")).context["facets"] for state in ("open", "")
-    }
+    answer = viewer.get(world.url(f"cases/counts/?state={state}"))
 
-    assert "stock" not in facets["open"].categories
-    assert facets[""].categories["stock"] == 1
-    assert [cluster.n for cluster in facets["open"].clusters] == [1]
+    counts = answer.context["counts"]
+    assert (counts.total, counts.categories.get("stock", 0)) == (total, stock)
+    assert answer.context["clusters"] == [(1, "cluster 1", total)]
+
+
+def test_the_list_is_not_counted_for_its_page(world: World, viewer: Client) -> None:
+    with CaptureQueriesContext(connection) as made:
+        viewer.get(world.url("cases/"))
+
+    assert not [query["sql"] for query in made if "COUNT(" in query["sql"] or "OFFSET" in query["sql"]]
+
+
+def test_rows_lead_to_cases_within_the_list(world: World, viewer: Client) -> None:
+    page = viewer.get(world.url("cases/?text=wrong&cluster=1")).content.decode()
+
+    case = FailureCase.objects.get(title="wrong price")
+    assert f'cases/{case.pk}/?cluster=1&amp;text=wrong"' in page

@@ -1,10 +1,14 @@
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from evolution.models import Cluster, Job, Proposal
-from tests.evolution.intake import make_cluster
+from tests.evolution.clusterings import keep_vector, place
+from tests.evolution.intake import make_cluster, make_failure
 from tests.workbench.views.conftest import World, make_diagnosis
 
 POLL = {"HX-Request": "true", "HX-Target": "progress"}
@@ -120,7 +124,7 @@ def test_the_next_action_follows_the_proposal(world: World, viewer: Client, stat
     Cluster.objects.update(state="diagnosed")
     Proposal.objects.filter(pk=world.proposal.pk).update(state=state)
 
-    ((_cluster, following),) = viewer.get(world.url("clusters/")).context["clusters"]
+    ((_row, following),) = viewer.get(world.url("clusters/")).context["clusters"]
 
     assert following.text.startswith(text)
 
@@ -141,3 +145,121 @@ def test_what_came_of_a_clustering_is_in_the_readers_language(world: World, view
     Job.objects.create(harness=world.harness, result=result, **job)
 
     assert "8 clusters, 10 unclustered" in viewer.get(world.url("clusters/")).content.decode()
+
+
+def test_the_list_says_how_a_cluster_grows_and_what_it_is_made_of(world: World, viewer: Client) -> None:
+    now = timezone.now()
+    versions = {"harness_commit": "ab" * 20, "category": "price"}
+    for days in (0, 1, 9):
+        make_failure(
+            world.harness,
+            f"day {days}",
+            cluster=world.cluster,
+            happened_at=now - timedelta(days=days),
+            **versions,
+        )
+
+    ((row, _next),) = viewer.get(world.url("clusters/")).context["clusters"]
+
+    assert (row.size.open_cases, row.size.week, row.size.week_before) == (5, 4, 1)
+    assert (row.spread.daily[-1], row.spread.daily[-2], row.spread.daily[-10]) == (3, 1, 1)
+    assert [(entry.value, entry.count, entry.share) for entry in row.spread.versions] == [("ab" * 20, 3, 0.6)]
+
+
+def test_the_list_narrows_and_sorts(world: World, viewer: Client) -> None:
+    make_cluster(world.harness, 2, ("late",) * 3, description="about delivery")
+    make_cluster(world.harness, 3, ("odd",), state="ignored")
+
+    def shown(query: str) -> list[int]:
+        page = viewer.get(world.url(f"clusters/?{query}"))
+        return [row.cluster.number for row, _next in page.context["clusters"]]
+
+    assert shown("") == [2, 1]
+    assert shown("order=number") == [1, 2]
+    assert shown("text=DELIVERY") == [2]
+    assert shown("text=%233&state=all") == [3]
+    assert shown("state=ignored") == [3]
+    assert shown("state=nonsense&order=nonsense&page=x") == [2, 1]
+
+
+def test_a_merged_cluster_is_in_no_list_and_leads_to_where_it_is(world: World, developer: Client) -> None:
+    make_cluster(world.harness, 2, ("late",))
+
+    developer.post(world.url("clusters/1/merge/"), {"others": ["2"], "numbers": "", "reason": "the same"})
+
+    assert world.cluster.members.count() == 3
+    listed = developer.get(world.url("clusters/?state=all")).context["clusters"]
+    assert [row.cluster.number for row, _next in listed] == [1]
+    assert f'href="{world.url("clusters/1/")}"' in developer.get(world.url("clusters/2/")).content.decode()
+
+
+def test_a_number_that_is_no_cluster_merges_nothing(world: World, developer: Client) -> None:
+    make_cluster(world.harness, 2, ("late",))
+
+    page = developer.post(world.url("clusters/1/merge/"), {"numbers": "2, 77"}, follow=True)
+
+    assert "77" in page.content.decode()
+    assert not Cluster.objects.exclude(merged_into=None).exists()
+
+
+def test_chosen_members_become_a_cluster_of_their_own(world: World, developer: Client) -> None:
+    answer = developer.post(
+        world.url("clusters/1/split/"), {"ids": [world.case.pk], "name": "no price at all"}
+    )
+
+    world.case.refresh_from_db()
+    assert answer.headers["Location"] == world.url("clusters/2/")
+    assert (world.case.cluster.number, world.case.cluster.name) == (2, "no price at all")  # type: ignore[union-attr]
+    assert world.case.is_pinned
+
+
+def test_unclustered_failures_become_a_cluster(world: World, developer: Client) -> None:
+    loose = [make_failure(world.harness, f"loose {n}") for n in range(3)]
+    ids = f"{loose[0].pk},{loose[1].pk}"
+
+    developer.post(world.url("clusters/create/"), {"ids": ids, "name": "loose ends"})
+
+    assert set(Cluster.objects.get(name="loose ends").members.all()) == set(loose[:2])
+
+
+def test_a_viewer_decides_nothing_about_clusters(world: World, viewer: Client) -> None:
+    make_cluster(world.harness, 2, ("late",))
+    for path, fields in (
+        ("1/merge/", {"numbers": "2"}),
+        ("1/split/", {"ids": [world.case.pk], "name": "x"}),
+        ("create/", {"ids": [world.case.pk], "name": "x"}),
+        ("1/reopen/", {}),
+    ):
+        assert viewer.post(world.url(f"clusters/{path}"), fields).status_code == 403
+
+    assert list(Cluster.objects.filter(merged_into=None).values_list("number", flat=True)) == [1, 2]
+
+
+def test_the_unclustered_are_a_queue_with_the_nearest_cluster(world: World, viewer: Client) -> None:
+    place(world.cluster, [1, 0])
+    other = make_cluster(world.harness, 2, ("late",))
+    place(other, [0, 1])
+    loose = make_failure(world.harness, "where is it", embedded_text="where is it")
+    keep_vector("where is it", [0.6, 0.8])
+
+    page = viewer.get(world.url("clusters/unclustered/"))
+
+    assert [case.pk for case in page.context["page"]] == [loose.pk]
+    near = page.context["nearest"][loose.pk]
+    assert (near.cluster.number, round(near.likeness, 3), near.is_within) == (2, 0.8, True)
+    assert page.context["unclustered"] == 1
+
+
+def test_bulk_comes_back_to_the_page_that_had_the_button(world: World, developer: Client) -> None:
+    fields = {
+        "verb": "tag",
+        "tag": "x",
+        "ids": f"{world.case.pk}",
+        "back": world.url("clusters/1/?order=weakest"),
+    }
+    foreign = {**fields, "back": "//example.org/h/"}
+
+    assert developer.post(world.url("cases/bulk/"), fields).headers["Location"] == fields["back"]
+    assert (
+        developer.post(world.url("cases/bulk/"), foreign).headers["Location"].startswith(world.url("cases/"))
+    )

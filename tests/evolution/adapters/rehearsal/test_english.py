@@ -62,7 +62,7 @@ def failures(tool: str, count: int = 6) -> list[CaseBrief]:
             symptom=record.symptom,
         )
         for n, record in enumerate(read)
-        if record.failed and f'"name": "{tool}"' in json.dumps(record.trajectory)
+        if record.scores["reward"] < 1 and f'"name": "{tool}"' in json.dumps(record.trajectory)
     ]
     return failed[:count]
 

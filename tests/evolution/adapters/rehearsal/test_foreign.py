@@ -57,7 +57,7 @@ async def test_real_failures_of_an_airlines_agent_leave_no_trace_in_the_harness(
     cases = [
         CaseBrief(id=str(n), request=r.request, trajectory=r.trajectory, reply=r.reply, symptom=r.symptom)
         for n, r in enumerate(read)
-        if r.failed
+        if r.scores["reward"] < 1
     ]
     for start in range(0, len(cases), 12):
         found = await diagnose(cases[start : start + 12])

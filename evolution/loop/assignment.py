@@ -1,0 +1,178 @@
+"""Between clusterings: new failures go to the cluster that their nearest known failures are in, if it reaches them.
+
+What fits none stays unclustered, for the next clustering to group.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from numpy.typing import NDArray
+
+from evolution.actors import Actor
+from evolution.loop.cluster_changes import store_members
+from evolution.loop.cluster_states import settle_states
+from evolution.loop.embeddings import embed_texts, read_member_vectors, write_failure_texts
+from evolution.loop.grouping import surviving
+from evolution.loop.jobs import Progress
+from evolution.loop.locks import lock_harness
+from evolution.models import Cluster, FailureCase, Harness
+from evolution.ports import Embedder, Vectors
+from evolution.states import CaseState
+from evolution.transitions import record
+
+# Clusters whose members a failure is compared with, the nearest centres first.
+CANDIDATES = 5
+# Members of each that are compared, the newest.
+COMPARED = 200
+# Nearest members that say where a failure belongs, each by the fourth power of its cosine.
+VOTERS = 10
+# From this cosine on, two texts are one.
+IDENTICAL = 0.9999
+# Cases that the audit trail names.
+NAMED = 200
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Where clusters are and how far they go; a merged one stands for what it was merged into."""
+
+    # by row: id of the cluster
+    clusters: NDArray[np.int64]
+    centroids: Vectors
+    # by id of the cluster: cosine with any of its centres from which a failure may belong to it
+    reach: dict[int, float]
+
+
+def assign_failures(
+    actor: Actor, harness: Harness, build_embedder: Callable[[], Embedder], progress: Progress
+) -> dict[str, Any]:
+    """Assign the open failures that nobody has looked at; returns {"cases", "assigned", "clusters", "unclustered"}.
+
+    Without clusters nothing is done, and the embedder is not loaded.
+    """
+    clusters = {cluster.pk: cluster for cluster in Cluster.objects.filter(harness=harness)}
+    unseen = _unseen(harness) if has_centres(harness) else []
+    if not unseen:
+        return {"cases": 0, "assigned": 0, "clusters": 0, "unclustered": 0}
+    write_failure_texts(harness, progress)
+    cases = _with_twins(harness, unseen)
+    embedder = build_embedder()
+    vectors = embed_texts(embedder, [text for _pk, text in cases], progress)
+    reach = _read_reach(clusters, vectors.shape[1])
+    owners, strengths = choose_clusters(vectors, reach, _read_members(embedder.name, vectors, reach))
+    ids = np.array([pk for pk, _text in cases], dtype=np.int64)
+    touched = _store(actor, harness, ids, owners, strengths)
+    new = set(unseen)
+    assigned = sum(owner > 0 and pk in new for pk, owner in zip(ids.tolist(), owners.tolist(), strict=True))
+    return {
+        "cases": len(new),
+        "assigned": assigned,
+        "clusters": touched,
+        "unclustered": len(new) - assigned,
+    }
+
+
+def has_centres(harness: Harness) -> bool:
+    """Whether there are clusters that failures can be assigned to."""
+    return Cluster.objects.filter(harness=harness, centroid__isnull=False, reach__isnull=False).exists()
+
+
+def choose_clusters(
+    vectors: Vectors, reach: Reach, members: tuple[NDArray[np.int64], Vectors]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return each row's cluster, 0 for none, and its cosine with the nearest centre of it.
+
+    `members` are the clusters of known failures and their vectors, shapes (members,) and (members, dimensions).
+    """
+    owners = np.zeros(len(vectors), dtype=np.int64)
+    strengths = np.zeros(len(vectors), dtype=np.float32)
+    if not len(reach.clusters) or not len(members[0]):
+        return owners, strengths
+    to_centres = vectors @ reach.centroids.T
+    to_members = vectors @ members[1].T
+    for row in range(len(vectors)):
+        cluster, closest = _elect(to_members[row], members[0])
+        cosine = float(to_centres[row, reach.clusters == cluster].max(initial=-1.0))
+        if closest >= IDENTICAL or cosine >= reach.reach.get(cluster, 2.0):
+            owners[row], strengths[row] = cluster, max(cosine, 0.0)
+    return owners, strengths
+
+
+def _elect(cosines: NDArray[np.float32], clusters: NDArray[np.int64]) -> tuple[int, float]:
+    """The cluster that the nearest members elect, and the cosine of the nearest; an identical one decides alone."""
+    nearest = np.argsort(-cosines, kind="stable")[:VOTERS]
+    closest = float(cosines[nearest[0]])
+    if closest >= IDENTICAL:
+        return int(clusters[nearest[0]]), closest
+    votes: dict[int, float] = defaultdict(float)
+    for place in nearest:
+        votes[int(clusters[place])] += max(float(cosines[place]), 0.0) ** 4
+    return max(sorted(votes), key=votes.__getitem__), closest
+
+
+def _unseen(harness: Harness) -> list[int]:
+    cases = FailureCase.objects.filter(
+        harness=harness, state=CaseState.OPEN, cluster=None, embedded_text="", is_pinned=False
+    )
+    return list(cases.order_by("pk").values_list("pk", flat=True))
+
+
+def _with_twins(harness: Harness, case_ids: Sequence[int]) -> list[tuple[int, str]]:
+    """The cases and their texts, and the unclustered ones with the same text: they go where these go."""
+    free = FailureCase.objects.filter(harness=harness, state=CaseState.OPEN, cluster=None, is_pinned=False)
+    texts = set(free.filter(pk__in=case_ids).values_list("embedded_text", flat=True))
+    wanted = free.filter(Q(pk__in=case_ids) | Q(embedded_text__in=texts))
+    return list(wanted.order_by("pk").values_list("pk", "embedded_text"))
+
+
+def _read_reach(clusters: dict[int, Cluster], dimensions: int) -> Reach:
+    """Centres of another embedder's size are left out."""
+    usable = [
+        cluster
+        for cluster in clusters.values()
+        if cluster.centroid and len(cluster.centroid) == 4 * dimensions
+    ]
+    owners = [surviving(clusters, cluster) for cluster in usable]
+    centroids = [np.frombuffer(cluster.centroid or b"", dtype=np.float32) for cluster in usable]
+    reach: dict[int, float] = {}
+    for owner, cluster in zip(owners, usable, strict=True):
+        if cluster.reach is not None:
+            reach[owner.pk] = min(reach.get(owner.pk, 2.0), cluster.reach)
+    table = np.stack(centroids) if centroids else np.zeros((0, dimensions), dtype=np.float32)
+    return Reach(np.array([owner.pk for owner in owners], dtype=np.int64), table, reach)
+
+
+def _read_members(model: str, vectors: Vectors, reach: Reach) -> tuple[NDArray[np.int64], Vectors]:
+    """The members of the clusters whose centres are nearest to any of the vectors."""
+    if not len(reach.clusters):
+        return np.zeros(0, dtype=np.int64), vectors[:0]
+    nearest = np.argsort(-(vectors @ reach.centroids.T), axis=1, kind="stable")[:, :CANDIDATES]
+    wanted = np.unique(reach.clusters[nearest]).tolist()
+    _ids, owners, table = read_member_vectors(model, wanted, COMPARED)
+    return owners, table
+
+
+def _store(
+    actor: Actor,
+    harness: Harness,
+    ids: NDArray[np.int64],
+    owners: NDArray[np.int64],
+    strengths: NDArray[np.float32],
+) -> int:
+    """Write where the failures belong, and what it makes of the clusters; returns the number of these."""
+    with transaction.atomic():
+        lock_harness(harness)
+        store_members(ids, np.zeros_like(ids), owners, strengths)
+        filled = Cluster.objects.filter(pk__in=np.unique(owners[owners > 0]).tolist())
+        for cluster in filled:
+            own = ids[owners == cluster.pk].tolist()
+            reason = _("nearest to its failures, and within its reach")
+            record(actor, "cluster.failures_assigned", cluster, reason, count=len(own), cases=own[:NAMED])
+        settle_states(actor, filled, {cluster.pk for cluster in filled})
+        return len(filled)

@@ -1,0 +1,39 @@
+"""One process at a time works on an import; when it dies, the database lets go of its hold at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import Error, connection
+
+from evolution.errors import StaleState
+from evolution.models import ImportRun
+
+# Sets these locks apart from others of the database: "impo".
+_SPACE = 0x696D706F << 32
+
+
+@contextmanager
+def hold_import(run: ImportRun) -> Iterator[None]:
+    """Hold the import for this database session; raises StaleState when another process has it."""
+    if not try_hold(run):
+        raise StaleState(f"import {run.pk} is under way in another process")
+    try:
+        yield
+    finally:
+        release(run)
+
+
+def try_hold(run: ImportRun) -> bool:
+    """Whether the import is this session's now; once more than released it stays held."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_SPACE + run.pk])
+        return bool(cursor.fetchone()[0])
+
+
+def release(run: ImportRun) -> None:
+    """Let go; a connection that is broken has let go already."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_SPACE + run.pk])
+    except Error:
+        connection.close()

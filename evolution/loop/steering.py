@@ -1,0 +1,50 @@
+"""What people have decided about clusters steers later groupings: pinned failures stay, and draw what is like them.
+
+Decides on arrays of rows; writes nothing.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evolution.ports import Vectors
+
+Ids = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+# "In no cluster", where ids of clusters are positive and new groups have negative numbers.
+NOWHERE = 0
+
+
+def steer(owners: Ids, before: Ids, pinned: Flags, texts: Sequence[str], vectors: Vectors) -> Ids:
+    """Return the owner of each row after people's decisions; arguments are by row.
+
+    `owners` are those of the groups, `before` the clusters of last time. Pinned rows stay where they were. A group
+    with pinned rows of another cluster is divided: each row goes with the nearest one of which it is known where it
+    belongs. Rows with the text of a pinned one are where that is.
+    """
+    steered = np.where(pinned, before, owners)
+    for owner in np.unique(owners[owners != NOWHERE]):
+        rows = np.flatnonzero(owners == owner)
+        strangers = pinned[rows] & (before[rows] != owner) & (before[rows] != NOWHERE)
+        if strangers.any():
+            steered[rows] = _divide(int(owner), rows, before, pinned, vectors)
+    places = {texts[row]: before[row] for row in np.flatnonzero(pinned)[::-1].tolist()}
+    if places:
+        for row in np.flatnonzero(~pinned).tolist():
+            steered[row] = places.get(texts[row], steered[row])
+    return steered
+
+
+def _divide(owner: int, rows: Ids, before: Ids, pinned: Flags, vectors: Vectors) -> Ids:
+    """Each row's cluster is that of the nearest row that is pinned, or that the owner had before."""
+    # Pinned ones first: they win where another is as near.
+    pins = rows[pinned[rows] & (before[rows] != NOWHERE)]
+    known = ~pinned[rows] & (before[rows] == owner)
+    anchors = np.concatenate([pins, rows[known]])
+    if len(np.unique(before[anchors])) < 2:
+        # Nothing is known of the owner: it is new, and a few pinned rows do not take all of it.
+        return np.where(pinned[rows], before[rows], owner)
+    nearest = anchors[(vectors[rows] @ vectors[anchors].T).argmax(axis=1)]
+    return np.where(pinned[rows] | known, before[rows], before[nearest])

@@ -1,0 +1,216 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from evolution.actions import bulk
+from evolution.actors import Actor, NotAllowed, Role
+from evolution.errors import LoopError, StaleState
+from evolution.models import BulkAction, Cluster, Event, FailureCase, Harness
+from evolution.queries.case_filters import CaseFilter
+from evolution.queries.cases import find_ids
+from tests.evolution.intake import make_cluster, make_failure
+from tests.evolution.measured import DEV, make_harness
+
+pytestmark = pytest.mark.django_db
+Act = Callable[[Harness, list[int]], BulkAction]
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return make_harness()
+
+
+def make_cases(harness: Harness, count: int = 4, **fields: Any) -> list[int]:
+    return [make_failure(harness, f"case {n}", **fields).pk for n in range(count)]
+
+
+def read(ids: list[int], *columns: str) -> list[tuple[Any, ...]]:
+    return list(FailureCase.objects.filter(pk__in=ids).order_by("pk").values_list(*columns))
+
+
+def ignore(harness: Harness, ids: list[int]) -> BulkAction:
+    return bulk.ignore_cases(DEV, harness, ids, "noise")
+
+
+def reopen(harness: Harness, ids: list[int]) -> BulkAction:
+    return bulk.reopen_cases(DEV, harness, ids)
+
+
+def tag(harness: Harness, ids: list[int]) -> BulkAction:
+    return bulk.tag_cases(DEV, harness, ids, "price")
+
+
+def untag(harness: Harness, ids: list[int]) -> BulkAction:
+    return bulk.untag_cases(DEV, harness, ids, "tone")
+
+
+def assign(harness: Harness, ids: list[int]) -> BulkAction:
+    return bulk.assign_cases(DEV, harness, ids, User.objects.get_or_create(username="anna")[0])
+
+
+def move(harness: Harness, ids: list[int]) -> BulkAction:
+    return bulk.move_to_cluster(DEV, harness, ids, Cluster.objects.get(number=2))
+
+
+STATE = ("state", "note")
+PLACE = ("cluster__number", "strength", "is_pinned")
+DEEDS: list[tuple[Act, tuple[str, ...], list[tuple[Any, ...]]]] = [
+    (ignore, STATE, [("ignored", "noise"), ("ignored", "old"), ("resolved", "")]),
+    (reopen, STATE, [("open", ""), ("open", ""), ("open", "")]),
+    (tag, ("tags",), [(["price"],), (["tone", "price"],), (["price"],)]),
+    (untag, ("tags",), [([],), ([],), (["price"],)]),
+    (assign, ("assignee__username",), [("anna",), ("anna",), ("anna",)]),
+    (move, PLACE, [(2, 1.0, True), (2, 1.0, True), (2, 1.0, True)]),
+]
+
+
+def make_mixed(harness: Harness) -> list[int]:
+    """An open case without anything, an ignored one of somebody, and a resolved one that is pinned."""
+    cluster = make_cluster(harness, 1)
+    make_cluster(harness, 2)
+    ben = User.objects.create_user("ben")
+    return [
+        make_failure(harness).pk,
+        make_failure(
+            harness, state="ignored", note="old", tags=["tone"], assignee=ben, cluster=cluster, strength=0.5
+        ).pk,
+        make_failure(harness, state="resolved", tags=["price"], cluster=cluster, is_pinned=True).pk,
+    ]
+
+
+@pytest.mark.parametrize(("act", "columns", "after"), DEEDS)
+def test_each_deed_writes_its_columns_and_is_undone(
+    harness: Harness, act: Act, columns: tuple[str, ...], after: list[tuple[Any, ...]]
+) -> None:
+    ids = make_mixed(harness)
+    before = read(ids, *columns)
+
+    action = act(harness, ids)
+    done = read(ids, *columns)
+    restored = bulk.undo_bulk(DEV, action)
+
+    assert done == after
+    assert action.count == sum(old != new for old, new in zip(before, after, strict=True)) == restored
+    assert read(ids, *columns) == before
+
+
+@pytest.mark.parametrize(("act", "columns"), [(act, columns) for act, columns, _after in DEEDS])
+def test_undo_leaves_alone_what_was_changed_since(
+    harness: Harness, act: Act, columns: tuple[str, ...]
+) -> None:
+    ids = make_mixed(harness)
+    action = act(harness, ids)
+    changed = action.changes.order_by("case_id")[0].case_id
+    FailureCase.objects.filter(pk=changed).update(
+        state="resolved",
+        note="people",
+        tags=["tone"],
+        assignee=User.objects.create_user("cleo"),
+        cluster=None,
+    )
+    since = read([changed], *columns)
+
+    restored = bulk.undo_bulk(DEV, action)
+
+    assert restored == action.count - 1
+    assert read([changed], *columns) == since
+
+
+def test_undo_is_done_once(harness: Harness) -> None:
+    action = tag(harness, make_cases(harness))
+    bulk.undo_bulk(DEV, action)
+
+    with pytest.raises(StaleState):
+        bulk.undo_bulk(DEV, action)
+
+
+def test_all_that_pass_a_filter_are_meant_and_no_later_ones(harness: Harness) -> None:
+    ids = make_cases(harness, category="price")
+    make_failure(harness, category="stock")
+    later = make_failure(harness, category="price")
+
+    action = bulk.tag_cases(
+        DEV, harness, find_ids(harness, CaseFilter(category="price", upto=ids[-1])), "seen"
+    )
+
+    assert action.count == 4
+    later.refresh_from_db()
+    assert later.tags == []
+
+
+def test_all_that_a_search_finds_are_meant(harness: Harness) -> None:
+    make_cases(harness)
+    wanted = make_failure(harness, "券后价说错了")
+
+    action = bulk.ignore_cases(DEV, harness, find_ids(harness, CaseFilter(text="后价")), "known")
+
+    assert [change.case_id for change in action.changes.all()] == [wanted.pk]
+
+
+def test_cases_of_another_harness_are_not_touched(harness: Harness) -> None:
+    theirs = make_cases(make_harness("other"))
+
+    assert tag(harness, theirs).count == 0
+    assert read(theirs, "tags") == [([],)] * 4
+
+
+@pytest.mark.parametrize("act", [ignore, tag, assign])
+def test_the_audit_trail_has_one_row_for_all(harness: Harness, act: Act) -> None:
+    ids = make_cases(harness)
+    before = Event.objects.count()
+
+    action = act(harness, ids)
+
+    event = Event.objects.order_by("-pk")[0]
+    assert Event.objects.count() == before + 1
+    assert (event.verb, event.target_id, event.data["count"]) == (f"bulkaction.{action.verb}", action.pk, 4)
+    assert event.actor == DEV.name
+
+
+def test_ignoring_takes_a_reason(harness: Harness) -> None:
+    ids = make_cases(harness)
+
+    with pytest.raises(LoopError):
+        bulk.ignore_cases(DEV, harness, ids, "  ")
+    assert read(ids, "state") == [("open",)] * 4
+
+
+@pytest.mark.parametrize("text", ["", " ", "a,b", "x" * 65])
+def test_what_is_no_tag_is_refused(harness: Harness, text: str) -> None:
+    with pytest.raises(LoopError):
+        bulk.tag_cases(DEV, harness, make_cases(harness), text)
+
+
+def test_a_cluster_of_another_harness_is_refused(harness: Harness) -> None:
+    with pytest.raises(LoopError):
+        bulk.move_to_cluster(DEV, harness, make_cases(harness), make_cluster(make_harness("other")))
+
+
+def test_cases_are_taken_out_of_their_cluster_for_good(harness: Harness) -> None:
+    ids = make_cases(harness, cluster=make_cluster(harness))
+
+    bulk.move_to_cluster(DEV, harness, ids, None)
+
+    assert read(ids, "cluster", "strength", "is_pinned") == [(None, None, True)] * 4
+
+
+def test_a_person_who_is_gone_is_not_assigned_again(harness: Harness) -> None:
+    ben = User.objects.create_user("ben")
+    ids = make_cases(harness, assignee=ben)
+    action = assign(harness, ids)
+    ben.delete()
+
+    bulk.undo_bulk(DEV, action)
+
+    assert read(ids, "assignee") == [(None,)] * 4
+
+
+@pytest.mark.parametrize(("act"), [act for act, _columns, _after in DEEDS])
+def test_viewers_change_nothing(harness: Harness, act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = make_mixed(harness)
+    monkeypatch.setattr(f"{__name__}.DEV", Actor("vera", Role.VIEWER))
+
+    with pytest.raises(NotAllowed):
+        act(harness, ids)
