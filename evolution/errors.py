@@ -9,6 +9,10 @@ class StaleState(LoopError):
     """Another person or worker moved the record first; look at it again."""
 
 
+class ImportTaken(StaleState):
+    """Another process is at this import, or has gone on with it."""
+
+
 class MoveRefused(LoopError):
     """The state machine has no such move."""
 

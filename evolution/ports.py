@@ -1,6 +1,6 @@
 """What the loop needs from the outside: the contracts that the adapters keep. ChatModel is harness_repo's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -83,6 +83,29 @@ class Rejected:
     reason: str
     # its place among the records, 1-based; 0 where the line says it all
     number: int = 0
+
+
+class Unread(NamedTuple):
+    """A record that is known by name and by what it would be read from, and is read when somebody needs the rest.
+
+    One that is stored already as the same text was read need not be.
+    """
+
+    source: str
+    source_id: str
+    line: int
+    # of its text, and of the reader itself
+    digest: bytes
+    read: Callable[[], Record | Rejected]
+
+
+# What readers hand over.
+Found = Record | Rejected | Unread
+
+
+def read_found(item: Found) -> Record | Rejected:
+    """The record, read now if it was not before."""
+    return item.read() if isinstance(item, Unread) else item
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@ time, and the list is the page that has to be quick.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
@@ -32,6 +32,10 @@ class RowWriter:
         self.choose = escape(_("Choose case %(n)s"))
         self.score, self.seen = escape(_("Score")), escape(_("Seen"))
         self.person = icon("person")
+        # Few are different in a list.
+        self._category = cache(lambda category: _tag(category) if category else "")
+        self._source = cache(lambda source: reveal(source_name(source)))
+        self._score = cache(lambda value: "" if value is None else escape(score(value)))
         self.pills: dict[str, SafeString] = {}
 
     def write(self, cases: Iterable[FailureCase]) -> SafeString:
@@ -44,10 +48,10 @@ class RowWriter:
             f'<td class="main"><a href="{self.case_url}{case.pk}/{self.query}" class="wrap">{reveal(case.title)}</a>'
             f'<div class="muted small clamp">{reveal(shorten(case.symptom))}</div>{self._kept(case)}</td>'
             f"<td>{self._state(case)}</td>"
-            f"<td>{_tag(case.category) if case.category else ''}</td>"
+            f"<td>{self._category(case.category)}</td>"
             f"<td>{self._cluster(case)}</td>"
-            f'<td class="small muted"><span class="wrap">{reveal(source_name(case.source))}</span></td>'
-            f'<td class="num" data-label="{self.score}">{"" if case.score is None else escape(score(case.score))}</td>'
+            f'<td class="small muted"><span class="wrap">{self._source(case.source)}</span></td>'
+            f'<td class="num" data-label="{self.score}">{self._score(case.score)}</td>'
             f'<td class="num" data-label="{self.seen}">{case.count}×</td>'
             f'<td class="small muted">{when(case.created_at)}</td></tr>'
         )
@@ -75,10 +79,8 @@ class RowWriter:
     def _cluster(self, case: FailureCase) -> str:
         if case.cluster is None:
             return ""
-        address = f"{self.cluster_url}{case.cluster.number}/"
-        return format_html(
-            '<a href="{}" title="{}">#{}</a>', address, spell(case.cluster.name), case.cluster.number
-        )
+        number, name = case.cluster.number, escape(spell(case.cluster.name))
+        return f'<a href="{self.cluster_url}{number}/" title="{name}">#{number}</a>'
 
 
 def shorten(text: str) -> str:

@@ -54,15 +54,17 @@ class UploadsForm(forms.Form):
 class ImportSettingsForm(forms.Form):
     """How uploads are read, and what of them becomes a case. The page writes the fields itself."""
 
-    format = forms.ChoiceField(choices=[(name, name) for name in FORMATS])
-    thresholds = forms.CharField(required=False, max_length=2_000)
+    format = forms.ChoiceField(choices=[(name, name) for name in FORMATS], label=_("Format"))
+    thresholds = forms.CharField(required=False, max_length=2_000, label=_("Scores that are a failure"))
     errors_count = forms.BooleanField(required=False)
     checks_count = forms.BooleanField(required=False)
     feedback_count = forms.BooleanField(required=False)
     verdict_count = forms.BooleanField(required=False)
     unscored_count = forms.BooleanField(required=False)
     everything = forms.BooleanField(required=False)
-    source = forms.SlugField(required=False, max_length=64)
+    source = forms.SlugField(
+        required=False, max_length=64, allow_unicode=True, label=_("Booked under the source")
+    )
     # the source whose settings the page shows
     shown_source = forms.CharField(required=False, max_length=64)
     remember = forms.BooleanField(required=False)
@@ -81,6 +83,8 @@ class ImportSettingsForm(forms.Form):
     def _mapping(self) -> dict[str, str]:
         """What people said of the columns of a table, as far as it differs from what their names tell."""
         columns = [str(self.data[f"name-{number}"]) for number in self._numbers()]
+        if "\0" in "".join(columns):
+            raise LoopError(gettext("a column's name has a NUL character"))
         guess = guess_mapping(columns)
         chosen: dict[str, str] = {}
         for number, column in zip(self._numbers(), columns, strict=True):
@@ -105,8 +109,8 @@ class ImportSettingsForm(forms.Form):
 def read_settings(form: ImportSettingsForm) -> ImportOptions:
     """The settings of a form; raises LoopError for what can't be read."""
     if not form.is_valid():
-        errors = "; ".join(f"{name}: {text}" for name, texts in form.errors.items() for text in texts)
-        raise LoopError(errors)
+        errors = [f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts]
+        raise LoopError("; ".join(errors))
     return form.options()
 
 

@@ -135,10 +135,10 @@ import_urls: Routes = [
 source_urls: Routes = [
     path("", sources.source_list, name="sources"),
     path("create/", sources.create, name="source_create"),
-    path("<slug:name>/", sources.source_page, name="source"),
-    path("<slug:name>/change/", sources.change, name="source_change"),
-    path("<slug:name>/token/", sources.rotate, name="source_rotate"),
-    path("<slug:name>/switch/", sources.switch, name="source_switch"),
+    path("<str:name>/", sources.source_page, name="source"),
+    path("<str:name>/change/", sources.change, name="source_change"),
+    path("<str:name>/token/", sources.rotate, name="source_rotate"),
+    path("<str:name>/switch/", sources.switch, name="source_switch"),
 ]
 
 masking_urls: Routes = [

@@ -32,9 +32,11 @@ from evolution.actions.case_notes import clean_tag
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError, StaleState
 from evolution.loop.cluster_decisions import note_moved
+from evolution.loop.cluster_states import regress
+from evolution.loop.grouping import surviving
 from evolution.loop.locks import lock_harness
 from evolution.models import BulkAction, BulkChange, Cluster, FailureCase, Harness
-from evolution.states import CaseState
+from evolution.states import CaseState, ClusterState
 from evolution.transitions import Told, move_all, record
 
 Cases = QuerySet[FailureCase]
@@ -88,8 +90,16 @@ def assign_cases(actor: Actor, harness: Harness, chosen: Chosen, person: User | 
     return _perform(actor, harness, chosen, _assigning(person.pk if person else None, name))
 
 
+@transaction.atomic
 def move_to_cluster(actor: Actor, harness: Harness, chosen: Chosen, cluster: Cluster | None) -> BulkAction:
-    """Put cases into a cluster, or into none, where they stay when failures are clustered again."""
+    """Put cases into a cluster, or into none, where they stay when failures are clustered again.
+
+    Raises LoopError when the cluster is of another harness, or was merged into another.
+    """
+    actor.require(Role.DEVELOPER)
+    _keep_out_clusterings(harness, "move")
+    if cluster is not None:
+        cluster.refresh_from_db()
     if cluster is not None and (cluster.harness_id != harness.pk or cluster.merged_into_id is not None):
         raise LoopError(_("there is no such cluster"))
     number = cluster.number if cluster else None
@@ -103,16 +113,17 @@ def undo_bulk(actor: Actor, action: BulkAction) -> int:
     Those that somebody has changed since are left alone. Raises StaleState when it has been undone already.
     """
     actor.require(Role.DEVELOPER)
+    _keep_out_clusterings(action.harness, action.verb)
     undone = BulkAction.objects.filter(pk=action.pk, undone_at=None)
     if undone.update(undone_at=timezone.now(), undone_by=actor.name) != 1:
         raise StaleState(_("this has been undone already"))
     deed = _read_deed(action)
-    cases = FailureCase.objects.filter(deed.stands, pk__in=_changed(action))
+    cases = FailureCase.objects.filter(deed.stands, _was(action), harness=action.harness_id)
     restored = deed.restore(
         cases, actor, action, Told("bulkaction.undone", action, data={"deed": action.verb})
     )
     _mend(action)
-    _follow(action)
+    _follow(actor, action)
     return restored
 
 
@@ -120,9 +131,7 @@ def undo_bulk(actor: Actor, action: BulkAction) -> int:
 def _perform(actor: Actor, harness: Harness, chosen: Chosen, deed: Deed) -> BulkAction:
     """Keep what the cases are that will be changed, change them, and say so once in the audit trail."""
     actor.require(Role.DEVELOPER)
-    if deed.verb == "move":
-        # Not while a clustering writes its own.
-        lock_harness(harness)
+    _keep_out_clusterings(harness, deed.verb)
     action = BulkAction.objects.create(
         harness=harness, actor=actor.name, verb=deed.verb, parameters=deed.parameters
     )
@@ -132,12 +141,24 @@ def _perform(actor: Actor, harness: Harness, chosen: Chosen, deed: Deed) -> Bulk
     said = {name: value for name, value in deed.parameters.items() if name != "reason"}
     told = Told(f"bulkaction.{deed.verb}", action, deed.parameters.get("reason", ""), said)
     deed.apply(FailureCase.objects.filter(pk__in=_changed(action)), actor, action, told)
-    _follow(action)
+    _follow(actor, action)
     return action
+
+
+def _keep_out_clusterings(harness: Harness, verb: str) -> None:
+    """Let no clustering write its own while cases are moved between clusters."""
+    if verb == "move":
+        lock_harness(harness)
 
 
 def _changed(action: BulkAction) -> QuerySet[BulkChange, int]:
     return BulkChange.objects.filter(action=action).values_list("case_id", flat=True)
+
+
+def _was(action: BulkAction, **before: str) -> Exists:
+    """That the action changed the case, and what it held before."""
+    held = {f"before__{column}": value for column, value in before.items()}
+    return Exists(BulkChange.objects.filter(action=action, case=OuterRef("pk"), **held))
 
 
 def _keep(action: BulkAction, cases: Cases, columns: Sequence[str]) -> int:
@@ -160,14 +181,26 @@ def _before(action: BulkAction, column: str, kind: "Field[Any, Any]") -> Cast:
     return Cast(Subquery(change.values_list(KeyTextTransform(column, "before"))), kind)
 
 
-def _follow(action: BulkAction) -> None:
-    """Let the centres of clusters follow, where members came or went."""
+def _follow(actor: Actor, action: BulkAction) -> None:
+    """Let clusters follow: their centres where members came or went, their states where cases are open again."""
+    if action.verb in {"ignore", "reopen", "move"}:
+        cases = FailureCase.objects.filter(pk__in=_changed(action), state=CaseState.OPEN)
+        resolved = Cluster.objects.filter(harness=action.harness, state=ClusterState.RESOLVED)
+        filled = resolved.filter(Exists(cases.filter(cluster=OuterRef("pk"))))
+        regress(actor, list(filled.values_list("pk", flat=True)))
     if action.verb != "move":
         return
     left = {
         change for change in action.changes.values_list("before__cluster_id", flat=True).distinct() if change
     }
-    note_moved(action.harness, left | {action.parameters["cluster_id"] or 0})
+    clusters = _read_clusters(action.harness)
+    touched = {pk for pk in left | {action.parameters["cluster_id"]} if pk in clusters}
+    note_moved(action.harness, {surviving(clusters, clusters[pk]).pk for pk in touched})
+
+
+def _read_clusters(harness: Harness) -> dict[int, Cluster]:
+    """The clusters of a harness by id, without what makes them big."""
+    return Cluster.objects.filter(harness=harness).defer("centroid").in_bulk()
 
 
 def _mend(action: BulkAction) -> None:
@@ -177,8 +210,9 @@ def _mend(action: BulkAction) -> None:
         people = User.objects.filter(pk=OuterRef("assignee_id"))
         cases.filter(~Exists(people), assignee_id__isnull=False).update(assignee=None)
     if action.verb == "move":
-        merged = Cluster.objects.filter(pk=OuterRef("cluster_id")).values_list("merged_into")
-        cases.filter(cluster__merged_into__isnull=False).update(cluster=Subquery(merged))
+        clusters = _read_clusters(action.harness)
+        for cluster in [cluster for cluster in clusters.values() if cluster.merged_into_id is not None]:
+            cases.filter(cluster=cluster).update(cluster=surviving(clusters, cluster))
 
 
 def _update(cases: Cases, actor: Actor, told: Told, values: dict[str, Any]) -> int:
@@ -208,9 +242,9 @@ def _move_states_back(cases: Cases, actor: Actor, action: BulkAction, told: Told
     moved = 0
     note = _before(action, "note", TextField())
     for state in CaseState:
-        were = BulkChange.objects.filter(action=action, before__state=state.value).values("case_id")
+        were = cases.filter(_was(action, state=state.value))
         if were.exists():
-            moved += move_all(cases.filter(pk__in=were), state, actor, told, note=note, updated_at=Now())
+            moved += move_all(were, state, actor, told, note=note, updated_at=Now())
     return moved
 
 

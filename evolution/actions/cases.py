@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.loop import taken_failures
+from evolution.loop.cluster_states import regress
 from evolution.models import Evaluation, FailureCase
 from evolution.states import CaseState, EvaluationState
 from evolution.tasks.assigning import request_assignment
@@ -39,3 +40,4 @@ def reopen_case(actor: Actor, case: FailureCase) -> None:
     actor.require(Role.DEVELOPER)
     if case.state != CaseState.OPEN:
         move(case, CaseState.OPEN, actor, note="")
+        regress(actor, [case.cluster_id] if case.cluster_id else [])

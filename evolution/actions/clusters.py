@@ -7,17 +7,15 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError
-from evolution.loop.cluster_decisions import make_cluster, note_moved, pin_cases
+from evolution.loop.cluster_decisions import NAMED, make_cluster, note_moved, pin_cases
 from evolution.loop.cluster_naming import PEOPLE
+from evolution.loop.cluster_states import regress
 from evolution.loop.jobs import create_job
 from evolution.loop.locks import lock_harness
 from evolution.models import Cluster, FailureCase, Harness, Job
 from evolution.states import CaseState, ClusterState, JobKind
 from evolution.tasks.jobs import enqueue_job
 from evolution.transitions import Told, move, move_all, record
-
-# Cases that the audit trail names.
-NAMED = 200
 
 
 @transaction.atomic
@@ -86,6 +84,7 @@ def merge_clusters(actor: Actor, into: Cluster, others: Sequence[Cluster], reaso
     numbers = [other.number for other in merged]
     record(actor, "cluster.absorbed", into, reason, clusters=numbers, cases=moved)
     note_moved(into.harness, [into.pk])
+    regress(actor, [into.pk])
     return moved
 
 
@@ -95,7 +94,8 @@ def split_cluster(
 ) -> Cluster:
     """Make a cluster of some members, for good: they are pinned there, and later ones like them follow.
 
-    Raises LoopError when none of the cases is a member, or all are.
+    What says the same as one of them word for word and is left out is pinned where it is. Raises LoopError when none
+    of the cases is a member, or all are.
     """
     actor.require(Role.DEVELOPER)
     lock_harness(cluster.harness)
@@ -106,6 +106,8 @@ def split_cluster(
     if len(chosen) == members.count():
         raise LoopError(_("all failures are chosen: there is nothing to split; rename the cluster instead"))
     new = make_cluster(cluster.harness, _clean_name(name), PEOPLE)
+    texts = members.filter(pk__in=chosen).exclude(embedded_text="").values("embedded_text")
+    members.exclude(pk__in=chosen).filter(embedded_text__in=texts).update(is_pinned=True)
     touched = pin_cases(cluster.harness, chosen, new)
     data = {"count": len(chosen), "cases": chosen[:NAMED]}
     record(actor, "cluster.split", cluster, reason, into=new.number, **data)
@@ -133,36 +135,6 @@ def create_cluster(
     record(actor, "cluster.created", new, reason, count=len(chosen), cases=chosen[:NAMED])
     note_moved(harness, touched)
     return new
-
-
-@transaction.atomic
-def move_cases(
-    actor: Actor,
-    case_ids: Collection[int],
-    cluster: Cluster | None,
-    reason: str = "",
-    harness: Harness | None = None,
-) -> int:
-    """Put failures of a harness into a cluster, or with None into none, for good; returns how many moved.
-
-    Without a cluster, `harness` says whose failures they are. Raises LoopError when the cluster was merged.
-    """
-    actor.require(Role.DEVELOPER)
-    owner = cluster.harness if cluster else harness
-    if owner is None:
-        raise LoopError(_("say of which harness the failures are"))
-    lock_harness(owner)
-    if cluster is not None:
-        cluster.refresh_from_db()
-        _check_living(cluster)
-    found = FailureCase.objects.filter(harness=owner, pk__in=case_ids)
-    chosen = list(found.order_by("pk").values_list("pk", flat=True))
-    touched = pin_cases(owner, chosen, cluster)
-    where = cluster.number if cluster else None
-    data = {"count": len(chosen), "cases": chosen[:NAMED], "cluster": where}
-    record(actor, "cluster.cases_moved", cluster or owner, reason, **data)
-    note_moved(owner, touched)
-    return len(chosen)
 
 
 def _check_merge(into: Cluster, others: Sequence[Cluster]) -> None:

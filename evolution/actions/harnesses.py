@@ -97,6 +97,16 @@ def ensure_starter(actor: Actor, name: str) -> Harness:
 
     Raises LoopError when there is neither a harness nor a starter of that name.
     """
+    harness = find_starter(name)
+    if harness.pk:
+        return harness
+    kind = HarnessKind(harness.kind)
+    judge = ensure_starter(actor, "judge") if kind == HarnessKind.AGENT else None
+    return create_harness(actor, name, kind, starter_files(name), judge=judge)
+
+
+def find_starter(name: str) -> Harness:
+    """The harness of this name, or the one that `ensure_starter` would create, not stored; raises LoopError."""
     harness = Harness.objects.filter(name=name).first()
     if harness is not None:
         return harness
@@ -104,10 +114,7 @@ def ensure_starter(actor: Actor, name: str) -> Harness:
         known = ", ".join(Harness.objects.order_by("name").values_list("name", flat=True)) or "none"
         text = _("there is no harness %(name)s; known: %(known)s. Make one with `manage.py add_harness`")
         raise LoopError(text % {"name": name, "known": known})
-    files = starter_files(name)
-    kind = HarnessKind(read_harness(files).kind)
-    judge = ensure_starter(actor, "judge") if kind == HarnessKind.AGENT else None
-    return create_harness(actor, name, kind, files, judge=judge)
+    return Harness(name=name, kind=HarnessKind(read_harness(starter_files(name)).kind))
 
 
 def _check(harness: Harness) -> None:

@@ -2,28 +2,34 @@
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.db import transaction
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
+from evolution.actions.sources import change_source
 from evolution.actors import Actor, Role
 from evolution.adapters import staged_files
 from evolution.adapters.formats.detect import FileRecords, check_format, open_records, show_name
-from evolution.errors import BrokenInput, LoopError, StaleState
+from evolution.adapters.formats.files import walk
+from evolution.errors import BrokenInput, ImportTaken, LoopError
 from evolution.loop.failure_rules import FILES, FailureRule, from_json
 from evolution.loop.imports import (
     ImportOptions,
     Progress,
     create_import,
     find_unfinished,
+    note_left_out,
     perform_import,
 )
 from evolution.loop.jobs import create_job
 from evolution.loop.masking import current_masker
+from evolution.loop.source_names import check_source_name
 from evolution.models import Harness, ImportRun, Job, Source
 from evolution.states import ImportState, JobKind
 from evolution.tasks.assigning import request_assignment
@@ -50,12 +56,27 @@ def import_paths(
     actor.require(Role.DEVELOPER)
     options = options or ImportOptions()
     check_format(options.format)
+    with _copy_pipes(paths) as copied:
+        return _import_paths(actor, harness, copied, options, source=source, progress=progress)
+
+
+def _import_paths(
+    actor: Actor,
+    harness: Harness,
+    paths: Sequence[Path],
+    options: ImportOptions,
+    *,
+    source: Source | None,
+    progress: Progress,
+) -> ImportRun:
     files = [_describe(path) for path in paths]
     digest = _digest_import(harness, files, options, source)
+    left_out: list[str] = []
 
     def open_files() -> Iterator[FileRecords]:
+        left_out.clear()
         for path in paths:
-            yield from open_records(path, options.format, options.mapping)
+            yield from open_records(path, options.format, options.mapping, left_out.append)
 
     masker = current_masker()
     for file in files:
@@ -64,15 +85,31 @@ def import_paths(
         for known in find_unfinished(harness, digest):
             try:
                 perform_import(actor, known, open_files, masker, progress)
-            except StaleState:
+            except ImportTaken:
                 # Another process is at it; what it stores will be duplicates here.
                 continue
+            note_left_out(known, left_out, masker)
             return known
         run = create_import(actor, harness, files, options, digest=digest, source=source)
         perform_import(actor, run, open_files, masker, progress)
+        note_left_out(run, left_out, masker)
     finally:
         request_assignment(harness)
     return run
+
+
+@contextmanager
+def _copy_pipes(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """The paths, with copies of those that can be read only once."""
+    with ExitStack() as stack:
+        yield [_copy_pipe(path, stack) if path.is_fifo() or path.is_socket() else path for path in paths]
+
+
+def _copy_pipe(path: Path, stack: ExitStack) -> Path:
+    copy = Path(stack.enter_context(TemporaryDirectory())) / path.name
+    with path.open("rb") as pipe, copy.open("wb") as file:
+        shutil.copyfileobj(pipe, file, _CHUNK)
+    return copy
 
 
 def count_import(
@@ -82,13 +119,19 @@ def count_import(
     options: ImportOptions | None = None,
     *,
     source: Source | None = None,
+    source_name: str = "",
     progress: Progress = lambda _run: None,
 ) -> tuple[ImportRun, list[dict[str, Any]]]:
     """What `import_paths` would come to, and its problems; nothing is changed.
 
-    It is done, and undone: other imports of the harness wait meanwhile.
+    The harness and the source of that name need not be there. It is done, and undone: other imports of the harness
+    wait meanwhile.
     """
     with transaction.atomic():
+        if not harness.pk:
+            harness.save()
+        if source is None and source_name:
+            source = ensure_source(actor, harness, source_name)
         run = import_paths(actor, harness, paths, options, source=source, progress=progress)
         problems = read_problems(run)
         transaction.set_rollback(True)
@@ -103,7 +146,7 @@ def read_problems(run: ImportRun) -> list[dict[str, Any]]:
 def _describe(path: Path) -> dict[str, Any]:
     """A path as `ImportRun.files` keeps it; raises BrokenInput when it can't be opened."""
     try:
-        members = sorted(_walk(path)) if path.is_dir() else [path]
+        members = list(walk(path)) if path.is_dir() else [path]
         digest, size = hashlib.sha256(), 0
         for member in members:
             digest.update(os.fsencode(str(member.relative_to(path.parent))) + b"\0")
@@ -112,13 +155,6 @@ def _describe(path: Path) -> dict[str, Any]:
         what = {"name": show_name(path), "problem": error.strerror or error}
         raise BrokenInput(_("%(name)s can't be opened: %(problem)s") % what) from None
     return {"name": show_name(path), "size": size, "digest": digest.hexdigest()}
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    for path in folder.rglob("*"):
-        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if not is_hidden and path.is_file():
-            yield path
 
 
 def _digest_file(path: Path, digest: Any) -> int:
@@ -142,9 +178,8 @@ def _digest_import(
 def ensure_source(actor: Actor, harness: Harness, name: str) -> Source:
     """The source of that name, made if there is none; raises LoopError for a name that can't be one."""
     actor.require(Role.DEVELOPER)
-    if not name or len(name) > 64 or slugify(name, allow_unicode=False) != name.lower():
-        text = _("%(name)s can't be the name of a source: letters, digits, - and _ can, 64 of them")
-        raise LoopError(text % {"name": name})
+    if not Source.objects.filter(harness=harness, name=name).exists():
+        check_source_name(name)
     source, is_new = Source.objects.get_or_create(
         harness=harness, name=name, defaults={"created_by": actor.name}
     )
@@ -153,14 +188,9 @@ def ensure_source(actor: Actor, harness: Harness, name: str) -> Source:
     return source
 
 
-@transaction.atomic
 def remember_settings(actor: Actor, source: Source, options: ImportOptions) -> None:
     """Have imports of a source read like this from now on, where they do not say otherwise."""
-    actor.require(Role.DEVELOPER)
-    source.format, source.mapping = options.format, dict(options.mapping)
-    source.rule = options.rule.to_json()
-    source.save(update_fields=["format", "mapping", "rule"])
-    record(actor, "source.changed", source, format=source.format, rule=str(options.rule))
+    change_source(actor, source, fmt=options.format, rule=options.rule, mapping=dict(options.mapping))
 
 
 def options_for(source: Source | None, *, rule: FailureRule | None = None, **given: Any) -> ImportOptions:
@@ -210,9 +240,11 @@ def start_import(
 def resume_import(actor: Actor, run: ImportRun) -> Job:
     """Go on with an import of uploads that failed, or whose worker is gone, where it was."""
     actor.require(Role.DEVELOPER)
+    if run.state not in {ImportState.FAILED, ImportState.RUNNING, ImportState.QUEUED}:
+        raise LoopError(_("there is nothing of this import to go on with"))
     for file in run.files:
         staged_files.staged_path(file)
-    if run.state != ImportState.RUNNING:
+    if run.state == ImportState.FAILED:
         move(run, ImportState.QUEUED, actor)
     return _enqueue(actor, run)
 

@@ -1,6 +1,7 @@
 """What machines do: push records of any known format, and spans of traces; who pushes is known by a source's token."""
 
 import io
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -56,10 +57,13 @@ def _mask(span: dict[str, Any] | RecordProblem, mask: Any) -> Part:
     if isinstance(span, RecordProblem):
         raise span
     trace_id, span_id = span["trace_id"], span["span_id"]
+    if not (_TRACE_ID.fullmatch(trace_id) and _SPAN_ID.fullmatch(span_id)):
+        raise RecordProblem(_("a trace id has 16 bytes and a span id 8"))
     masked, _counts = mask({name: value for name, value in span.items() if name not in _IDS})
     return Part(trace_id, span_id, masked | {name: span[name] for name in _IDS if name in span})
 
 
+_TRACE_ID, _SPAN_ID = re.compile("[0-9a-f]{16}(?:[0-9a-f]{16})?"), re.compile("[0-9a-f]{8}(?:[0-9a-f]{8})?")
 # In hex, which a rule may take for something else, and by which spans find their parents.
 _IDS = ("trace_id", "span_id", "parent_id", "start", "end")
 

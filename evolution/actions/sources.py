@@ -1,6 +1,5 @@
 """What people do with sources: name one, say how it is read and what counts as a failure, hand out its token."""
 
-import re
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -10,21 +9,16 @@ from evolution.actors import Actor, Role
 from evolution.adapters.formats.detect import check_format
 from evolution.errors import LoopError
 from evolution.loop.failure_rules import FailureRule
+from evolution.loop.source_names import check_source_name
 from evolution.loop.source_tokens import HINT, digest_token, make_token
 from evolution.models import Harness, Source
 from evolution.transitions import record
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# What cases have that no source sent, and an address of a page.
-RESERVED = frozenset({"evaluation", "create"})
 
 
 def create_source(actor: Actor, harness: Harness, name: str) -> tuple[Source, str]:
     """Make a source that may push, and its token, which nobody sees again."""
     actor.require(Role.DEVELOPER)
-    if not _NAME.fullmatch(name) or name in RESERVED:
-        text = _("%(name)s can't be the name of a source: letters, digits, - and _ can, 64 of them")
-        raise LoopError(text % {"name": name})
+    check_source_name(name)
     token = make_token()
     try:
         with transaction.atomic():

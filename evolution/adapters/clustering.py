@@ -8,7 +8,7 @@ by more neighbours than chance join (see `joining`). Everything is deterministic
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,11 @@ from evolution.adapters.joining import (
     cluster_centres,
     join_groups,
     join_near_identical,
+    separation,
 )
-from evolution.adapters.neighbours import nearest_neighbours, neighbour_graph, principal_components
+from evolution.adapters.neighbours import neighbour_graph, principal_components
 from evolution.adapters.spectral import spectral_embedding
+from evolution.adapters.staying import is_clearly_better, keep_known
 from evolution.ports import Grouping, Vectors
 
 # Up to here the graph has too few nodes for its eigenvectors to mean anything; HDBSCAN sees the vectors then.
@@ -36,16 +38,12 @@ FEWEST_DIMENSIONS, MOST_DIMENSIONS = 3, 96
 ROWS_PER_DIMENSION = 8
 # Smallest group of HDBSCAN, on few and on many rows.
 FEWEST_MEMBERS, MOST_MEMBERS = 3, 8
-# From here HDBSCAN sees neighbours only, not all pairs.
-MANY = 5000
+# Edges of the graph that are measured at once.
+_EDGES = 100_000
 # Clusters whose centres are closer than this say the same.
 SAME = 0.95
 # Rows that HDBSCAN left out belong to a cluster when they are as near to its centre as all but this share of it.
 OUTLYING = 0.01
-# A fresh grouping has to be better separated by this much, on a scale of -1 to 1, to undo known clusters.
-CLEARLY = 0.05
-# Another cluster's centre has to be nearer than that of a row's own by this much cosine for the row to change over.
-NEARER = 0.1
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class HdbscanClusterer:
         if len(distinct) > max(SMALL, smallest):
             labels = _group_many(distinct, copies, before, parameters)
         elif len(distinct):
-            labels = _group_few(distinct, copies, parameters)
+            labels = _group_few(distinct, copies, before, parameters)
         labels = join_near_identical(distinct, labels, SAME)
         return _for_all_rows(len(vectors), labels, _strengths(distinct, labels), copies, parameters)
 
@@ -84,12 +82,20 @@ def build_clusterer() -> HdbscanClusterer:
     return HdbscanClusterer()
 
 
-def _group_few(vectors: Floats, copies: list[list[int]], parameters: dict[str, Any]) -> Labels:
+def _group_few(
+    vectors: Floats, copies: list[list[int]], before: Labels, parameters: dict[str, Any]
+) -> Labels:
     parameters |= {"space": "vectors", "min_samples": 1}
+    smallest = parameters["min_cluster_size"]
     labels = np.full(len(vectors), NOISE)
-    if len(vectors) >= parameters["min_cluster_size"]:
+    if len(vectors) >= smallest:
         labels = _hdbscan(vectors.astype(np.float64), parameters, metric="euclidean")
-    return _with_copies(labels, copies, parameters["min_cluster_size"])
+    fresh = _with_copies(labels, copies, smallest)
+    if before.max(initial=NOISE) < 0:
+        return fresh
+    kept = keep_known(vectors, fresh, before, smallest)
+    parameters["kept"] = not is_clearly_better(vectors, fresh, kept, before)
+    return kept if parameters["kept"] else fresh
 
 
 def _group_many(
@@ -101,9 +107,10 @@ def _group_many(
     graph = neighbour_graph(principal_components(vectors, COMPONENTS), neighbours)
     parameters |= {"space": "spectral", "neighbours": neighbours, "dimensions": dimensions}
     parameters["min_samples"] = max(1, parameters["min_cluster_size"] // 2)
-    core = _dense_groups(spectral_embedding(graph, dimensions), parameters)
+    core = _dense_groups(spectral_embedding(graph, dimensions), graph, parameters)
     core = _with_copies(core, copies, parameters["min_cluster_size"])
-    partition, is_kept = _choose_partition(graph, core, vectors, before)
+    smallest = parameters["min_cluster_size"]
+    partition, is_kept = _choose_partition(graph, core, vectors, before, smallest)
     parameters |= {
         "groups": int(core.max(initial=NOISE)) + 1,
         "resolution": partition.resolution,
@@ -117,34 +124,20 @@ def _group_many(
     return _without_outliers(vectors, partition.labels, core, stays)
 
 
-def _choose_partition(graph: Any, core: Labels, vectors: Floats, before: Labels) -> tuple[Partition, bool]:
+def _choose_partition(
+    graph: Any, core: Labels, vectors: Floats, before: Labels, smallest: int
+) -> tuple[Partition, bool]:
     """The partition that keeps the known clusters, or a fresh one where that is clearly better separated."""
     fresh = join_groups(graph, core, vectors)
     if before.max(initial=NOISE) < 0:
         return fresh, False
     groups = range(int(core.max(initial=NOISE)) + 1)
     anchors = [_most_common(before, np.flatnonzero(core == group)) for group in groups]
-    kept = join_groups(graph, core, vectors, anchors)
-    if kept.separation < fresh.separation - CLEARLY:
+    joined = join_groups(graph, core, vectors, anchors)
+    labels = keep_known(vectors, joined.labels, before, smallest)
+    if is_clearly_better(vectors, fresh.labels, labels, before):
         return fresh, False
-    homes = {
-        anchor: int(kept.labels[np.flatnonzero(core == group)[0]]) for group, anchor in enumerate(anchors)
-    }
-    return replace(kept, labels=_stay_at_home(vectors, kept.labels, before, homes)), True
-
-
-def _stay_at_home(vectors: Floats, labels: Labels, before: Labels, homes: dict[int, int]) -> Labels:
-    """Let a row stay in its known cluster unless another's centre is clearly nearer."""
-    home = np.array([homes.get(label, NOISE) if label >= 0 else NOISE for label in before.tolist()])
-    away = np.flatnonzero((home >= 0) & (home != labels))
-    cosines = vectors[away] @ cluster_centres(vectors, labels).T
-    place = np.arange(len(away))
-    to_home = cosines[place, home[away]]
-    to_other = np.where(labels[away] >= 0, cosines[place, labels[away]], -1.0)
-    staying = away[to_other - to_home < NEARER]
-    stayed = labels.copy()
-    stayed[staying] = home[staying]
-    return stayed
+    return Partition(labels, joined.resolution, *separation(vectors, labels)), True
 
 
 def _most_common(labels: Sequence[int] | Labels, rows: Iterable[int]) -> int:
@@ -153,26 +146,30 @@ def _most_common(labels: Sequence[int] | Labels, rows: Iterable[int]) -> int:
     return min(counts, key=lambda label: (-counts[label], label), default=NOISE)
 
 
-def _dense_groups(points: Any, parameters: dict[str, Any]) -> Labels:
-    if len(points) < MANY:
-        return _hdbscan(points, parameters, metric="euclidean")
-    rows, distances = nearest_neighbours(points.astype(np.float32), MOST_NEIGHBOURS)
-    return _hdbscan(_connected(rows, distances), parameters, metric="precomputed")
+def _dense_groups(points: Any, graph: Any, parameters: dict[str, Any]) -> Labels:
+    """HDBSCAN on the graph's edges: what is dense is there, and all pairs would be too many."""
+    return _hdbscan(_edge_lengths(points, graph), parameters, metric="precomputed")
 
 
-def _connected(rows: Labels, distances: Floats) -> Any:
-    """The neighbours' distances as a sparse matrix; parts that are apart are tied by edges longer than any other."""
+def _edge_lengths(points: Any, graph: Any) -> Any:
+    """How far apart neighbours of the graph are; parts that are apart are tied by edges longer than any other."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415  heavy
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
-    count, shape = rows.shape[1], (len(rows), len(rows))
-    lengths = np.maximum(distances.astype(np.float64), 1e-9).ravel()
-    graph = csr_matrix((lengths, (np.repeat(np.arange(len(rows)), count), rows.ravel())), shape=shape)
-    graph = graph.maximum(graph.T)
-    parts = np.unique(connected_components(graph, directed=False)[1], return_index=True)[1]
+    rows, columns = graph.nonzero()
+    lengths = np.concatenate(
+        [
+            np.linalg.norm(
+                points[rows[start : start + _EDGES]] - points[columns[start : start + _EDGES]], axis=1
+            )
+            for start in range(0, len(rows), _EDGES)
+        ]
+    )
+    edges = csr_matrix((np.maximum(lengths, 1e-9), (rows, columns)), shape=graph.shape)
+    parts = np.unique(connected_components(edges, directed=False)[1], return_index=True)[1]
     # The points lie on the unit sphere.
-    ties = csr_matrix((np.full(len(parts) - 1, 4.0), (parts[:-1], parts[1:])), shape=shape)
-    return (graph + ties + ties.T).tocsr()
+    ties = csr_matrix((np.full(len(parts) - 1, 4.0), (parts[:-1], parts[1:])), shape=graph.shape)
+    return (edges + ties + ties.T).tocsr()
 
 
 def _hdbscan(points: Any, parameters: dict[str, Any], metric: str) -> Labels:

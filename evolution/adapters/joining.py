@@ -70,21 +70,30 @@ def _blocks(labels: Labels, anchors: Sequence[int] | None) -> tuple[Labels, NDAr
 
 
 def separation(vectors: Floats, labels: Labels) -> tuple[float, float]:
-    """Mean simplified silhouette by cosine distance to the clusters' centres, -1 to 1, and its standard error.
-
-    One cluster alone has 0. Hruschka, de Castro and Campello, "Evolutionary algorithms for clustering gene-expression data", 2004.
-    """
+    """Mean simplified silhouette of the rows in clusters, -1 to 1, and its standard error. One cluster alone has 0."""
     rows = np.flatnonzero(labels >= 0)
-    own = labels[rows]
-    if len(np.unique(own)) < 2:
+    if len(np.unique(labels[rows])) < 2:
         return 0.0, 0.0
-    distances = 1 - vectors[rows] @ cluster_centres(vectors, labels).T
+    widths = silhouettes(vectors, labels, rows)
+    return float(widths.mean()), float(widths.std() / np.sqrt(len(rows)))
+
+
+def silhouettes(vectors: Floats, labels: Labels, rows: Labels) -> Floats:
+    """The simplified silhouettes of rows that are in clusters, by cosine distance to the clusters' centres, -1 to 1.
+
+    Hruschka, de Castro and Campello, "Evolutionary algorithms for clustering gene-expression data", 2004.
+    """
+    centres = cluster_centres(vectors, labels)
+    if len(centres) < 2:
+        return np.zeros(len(rows), dtype=np.float32)
+    own = labels[rows]
+    distances = 1 - vectors[rows] @ centres.T
     place = np.arange(len(rows))
     to_own = distances[place, own].copy()
     distances[place, own] = np.inf
     to_next = distances.min(axis=1)
-    widths = (to_next - to_own) / np.maximum(np.maximum(to_own, to_next), 1e-9)
-    return float(widths.mean()), float(widths.std() / np.sqrt(len(rows)))
+    widths: Floats = (to_next - to_own) / np.maximum(np.maximum(to_own, to_next), 1e-9)
+    return widths
 
 
 def cluster_centres(vectors: Floats, labels: Labels) -> Floats:

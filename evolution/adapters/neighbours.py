@@ -37,12 +37,14 @@ def nearest_neighbours(points: Floats, count: int) -> tuple[Rows, Floats]:
     found, distances = [], []
     for start in range(0, len(points), size):
         block = table[start : start + size]
-        square = squares + squares[start : start + size, None] - 2 * (block @ table.T)
+        # Squared distances less the block's own squares, which change no order.
+        beside = torch.addmm(squares.expand(len(block), -1), block, table.T, alpha=-2)
         own = torch.arange(len(block))
-        square[own, own + start] = float("inf")
-        values, rows = torch.topk(square, count, dim=1, largest=False)
+        beside[own, own + start] = float("inf")
+        values, rows = torch.topk(beside, count, dim=1, largest=False)
+        values += squares[start : start + size, None]
         found.append(rows.numpy())
-        distances.append(values.clamp(min=0).sqrt().numpy())
+        distances.append(values.clamp_(min=0).sqrt_().numpy())
     return np.concatenate(found), np.concatenate(distances)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from evolution.adapters.formats.detect import FileRecords, LeaveOut, look_at_table, open_stream
 from evolution.adapters.formats.values import escape
 from evolution.errors import LoopError
 
@@ -71,6 +72,26 @@ def staged_path(file: dict[str, Any]) -> Path:
         text = _("%(name)s is not here any more; upload it again")
         raise LoopError(text % {"name": file.get("name")})
     return path
+
+
+def open_staged(
+    files: list[dict[str, Any]],
+    fmt: str,
+    mapping: dict[str, str],
+    leave_out: LeaveOut = lambda _name: None,
+) -> Iterator[FileRecords]:
+    """Open the uploads of an import, from the first one on; raises LoopError when they are gone."""
+    tables = [file for file in files if mapping and _is_table(file, mapping)]
+    for file in files:
+        # What was said of the columns of a table is not meant for what else was uploaded with it.
+        own_mapping = {} if tables and file not in tables else mapping
+        with staged_path(file).open("rb") as stream:
+            yield from open_stream(stream, file["name"], fmt, own_mapping, leave_out)
+
+
+def _is_table(file: dict[str, Any], mapping: dict[str, str]) -> bool:
+    with staged_path(file).open("rb") as stream:
+        return look_at_table(stream, file["name"], mapping) is not None
 
 
 def remove(files: Iterable[dict[str, Any]]) -> None:

@@ -4,20 +4,25 @@ What fits none stays unclustered, for the next clustering to group.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Q
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from evolution.actors import Actor
 from evolution.loop.cluster_changes import store_members
-from evolution.loop.cluster_states import settle_states
-from evolution.loop.embeddings import embed_texts, read_member_vectors, write_failure_texts
+from evolution.loop.cluster_decisions import NAMED
+from evolution.loop.cluster_states import escalate, settle_states
+from evolution.loop.embeddings import (
+    build_failure_texts,
+    embed_texts,
+    read_member_vectors,
+    store_failure_texts,
+)
 from evolution.loop.grouping import surviving
 from evolution.loop.jobs import Progress
 from evolution.loop.locks import lock_harness
@@ -34,8 +39,6 @@ COMPARED = 200
 VOTERS = 10
 # From this cosine on, two texts are one.
 IDENTICAL = 0.9999
-# Cases that the audit trail names.
-NAMED = 200
 
 
 @dataclass(frozen=True)
@@ -54,27 +57,31 @@ def assign_failures(
 ) -> dict[str, Any]:
     """Assign the open failures that nobody has looked at; returns {"cases", "assigned", "clusters", "unclustered"}.
 
-    Without clusters nothing is done, and the embedder is not loaded.
+    Without clusters nothing is done, and the embedder is not loaded. A failure counts as looked at once it is known
+    where it belongs: what is cut off in between is done again.
     """
     clusters = {cluster.pk: cluster for cluster in Cluster.objects.filter(harness=harness)}
-    unseen = _unseen(harness) if has_centres(harness) else []
+    unseen = set(_unseen(harness)) if has_centres(harness) else set()
     if not unseen:
         return {"cases": 0, "assigned": 0, "clusters": 0, "unclustered": 0}
-    write_failure_texts(harness, progress)
-    cases = _with_twins(harness, unseen)
+    built = build_failure_texts(harness, progress)
+    cases = _with_twins(harness, {one.pk: one.text for one in built if one.pk in unseen})
     embedder = build_embedder()
-    vectors = embed_texts(embedder, [text for _pk, text in cases], progress)
+    vectors = embed_texts(embedder, list(cases.values()), progress)
     reach = _read_reach(clusters, vectors.shape[1])
     owners, strengths = choose_clusters(vectors, reach, _read_members(embedder.name, vectors, reach))
-    ids = np.array([pk for pk, _text in cases], dtype=np.int64)
-    touched = _store(actor, harness, ids, owners, strengths)
-    new = set(unseen)
-    assigned = sum(owner > 0 and pk in new for pk, owner in zip(ids.tolist(), owners.tolist(), strict=True))
+    ids = np.array(list(cases), dtype=np.int64)
+    with transaction.atomic():
+        lock_harness(harness)
+        store_failure_texts(built)
+        owners = _follow_merges(harness, owners)
+        touched = _store(actor, ids, owners, strengths)
+    assigned = len(unseen & set(ids[owners > 0].tolist()))
     return {
-        "cases": len(new),
+        "cases": len(unseen),
         "assigned": assigned,
         "clusters": touched,
-        "unclustered": len(new) - assigned,
+        "unclustered": len(unseen) - assigned,
     }
 
 
@@ -123,12 +130,11 @@ def _unseen(harness: Harness) -> list[int]:
     return list(cases.order_by("pk").values_list("pk", flat=True))
 
 
-def _with_twins(harness: Harness, case_ids: Sequence[int]) -> list[tuple[int, str]]:
-    """The cases and their texts, and the unclustered ones with the same text: they go where these go."""
+def _with_twins(harness: Harness, texts: dict[int, str]) -> dict[int, str]:
+    """The texts by case, with the unclustered cases that say the same: they go where these go."""
     free = FailureCase.objects.filter(harness=harness, state=CaseState.OPEN, cluster=None, is_pinned=False)
-    texts = set(free.filter(pk__in=case_ids).values_list("embedded_text", flat=True))
-    wanted = free.filter(Q(pk__in=case_ids) | Q(embedded_text__in=texts))
-    return list(wanted.order_by("pk").values_list("pk", "embedded_text"))
+    twins = free.filter(embedded_text__in=set(texts.values())).values_list("pk", "embedded_text")
+    return dict(sorted({**dict(twins), **texts}.items()))
 
 
 def _read_reach(clusters: dict[int, Cluster], dimensions: int) -> Reach:
@@ -158,21 +164,25 @@ def _read_members(model: str, vectors: Vectors, reach: Reach) -> tuple[NDArray[n
     return owners, table
 
 
+def _follow_merges(harness: Harness, owners: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The clusters that live on of those that people have merged meanwhile."""
+    clusters = {cluster.pk: cluster for cluster in Cluster.objects.filter(harness=harness).defer("centroid")}
+    living = [
+        surviving(clusters, clusters[owner]).pk if owner in clusters else 0 for owner in owners.tolist()
+    ]
+    return np.array(living, dtype=np.int64)
+
+
 def _store(
-    actor: Actor,
-    harness: Harness,
-    ids: NDArray[np.int64],
-    owners: NDArray[np.int64],
-    strengths: NDArray[np.float32],
+    actor: Actor, ids: NDArray[np.int64], owners: NDArray[np.int64], strengths: NDArray[np.float32]
 ) -> int:
     """Write where the failures belong, and what it makes of the clusters; returns the number of these."""
-    with transaction.atomic():
-        lock_harness(harness)
-        store_members(ids, np.zeros_like(ids), owners, strengths)
-        filled = Cluster.objects.filter(pk__in=np.unique(owners[owners > 0]).tolist())
-        for cluster in filled:
-            own = ids[owners == cluster.pk].tolist()
-            reason = _("nearest to its failures, and within its reach")
-            record(actor, "cluster.failures_assigned", cluster, reason, count=len(own), cases=own[:NAMED])
-        settle_states(actor, filled, {cluster.pk for cluster in filled})
-        return len(filled)
+    store_members(ids, np.zeros_like(ids), owners, strengths)
+    filled = Cluster.objects.filter(pk__in=np.unique(owners[owners > 0]).tolist()).defer("centroid").in_bulk()
+    for pk, cluster in sorted(filled.items()):
+        own = ids[owners == pk].tolist()
+        reason = _("nearest to its failures, and within its reach")
+        record(actor, "cluster.failures_assigned", cluster, reason, count=len(own), cases=own[:NAMED])
+    settle_states(actor, filled)
+    escalate(actor, filled)
+    return len(filled)

@@ -5,6 +5,7 @@ Reading files is the work of `adapters.formats`, storing that of `loop.cases`.
 
 import hashlib
 import json
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -19,15 +20,41 @@ CONTENT = (
     "language", "title", "blamed_turn", "harness_commit", "happened_at", "masked", "fingerprint", "content_digest",
 )  # fmt: skip
 LONGEST_TITLE = 160
+_CHINESE = re.compile("[\u4e00-\u9fff]")
 _ENCODE = json.JSONEncoder(sort_keys=True).encode
+# What is equal is written alike.
+_WRITE = json.JSONEncoder(sort_keys=True, ensure_ascii=False, check_circular=False).encode
+_WRITE_OTHERS = json.JSONEncoder(sort_keys=True, default=str).encode
+_EMPTY = dict.fromkeys(("request", "context", "trajectory", "scores", "signals"), "{}") | {"findings": "[]"}
 # PostgreSQL's integer.
 MOST_TURNS = 2**31 - 1
 
 
+def write_fields(item: Record) -> dict[str, str]:
+    """A record's fields that a case keeps as JSON, as JSON."""
+    values = {
+        "request": item.request,
+        "context": item.context,
+        "trajectory": item.trajectory,
+        "scores": item.scores,
+        "findings": item.findings,
+        "signals": _signals(item),
+    }
+    return {name: _WRITE(value) if value else _EMPTY[name] for name, value in values.items()}
+
+
 def build_content(
-    harness: Harness, item: Record, *, language: str = "", masked: dict[str, int] | None = None
+    harness: Harness,
+    item: Record,
+    *,
+    language: str = "",
+    masked: dict[str, int] | None = None,
+    written: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Build the fields of a failure case that depend on the record's content alone; CONTENT names them."""
+    """Build the fields of a failure case that depend on the record's content alone; CONTENT names them.
+
+    `written` is what `write_fields` says of it, where the caller has it.
+    """
     text = request_text(item.request)
     content = {
         "request": item.request,
@@ -47,8 +74,15 @@ def build_content(
         "happened_at": item.happened_at,
         "masked": masked or {},
     }
-    digest = hash_json({**content, "happened_at": str(item.happened_at or "")})
+    digest = _digest_content(content, written or write_fields(item))
     return {**content, "fingerprint": _fingerprint(harness, item), "content_digest": digest}
+
+
+def _digest_content(content: dict[str, Any], written: dict[str, str]) -> str:
+    """SHA-256 of all that comes from a record."""
+    others = [content[name] for name in CONTENT if name in content and name not in written]
+    text = "\0".join([*written.values(), _WRITE_OTHERS(others)])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _signals(item: Record) -> dict[str, Any]:
@@ -71,7 +105,7 @@ def request_text(request: dict[str, Any]) -> str:
 
 def detect_language(text: str) -> str:
     """Return zh when the text has a Chinese character, else en."""
-    return "zh" if any("\u4e00" <= character <= "\u9fff" for character in text) else "en"
+    return "zh" if _CHINESE.search(text) else "en"
 
 
 def shorten_title(text: str) -> str:

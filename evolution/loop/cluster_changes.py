@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 from django.db import connection
-from django.db.models import Max
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from evolution.actors import Actor
+from evolution.loop.cluster_decisions import next_number, note_moved
 from evolution.loop.cluster_runs import keep_groups
-from evolution.loop.cluster_states import settle_states
-from evolution.loop.grouping import Change
+from evolution.loop.cluster_states import escalate, settle_states
+from evolution.loop.grouping import Change, join_groups, surviving
 from evolution.loop.recognition import Origin
 from evolution.models import Cluster, ClusterRun
 from evolution.transitions import record
@@ -25,6 +25,7 @@ Ids = NDArray[np.int64]
 
 def store_change(actor: Actor, run: ClusterRun, change: Change) -> dict[str, Any]:
     """Store a clustering; returns its figures."""
+    mixed = _follow_merges(change)
     _create_clusters(actor, run, change)
     for owner, group in change.groups.items():
         cluster = change.filled[owner]
@@ -34,9 +35,10 @@ def store_change(actor: Actor, run: ClusterRun, change: Change) -> dict[str, Any
         [change.filled[owner].pk if owner else 0 for owner in change.owners.tolist()], dtype=np.int64
     )
     store_members(change.ids, change.before, after, _strengths(change))
+    note_moved(run.harness, mixed)
     _record_moves(actor, run, change, after)
     keep_groups(run, change)
-    settle_states(actor, change.clusters.values(), {cluster.pk for cluster in change.filled.values()})
+    _settle(actor, change, after)
     clustered = int((after > 0).sum())
     origins = Counter(str(group.origin) for group in change.groups.values())
     return {
@@ -45,6 +47,30 @@ def store_change(actor: Actor, run: ClusterRun, change: Change) -> dict[str, Any
         "unclustered": len(change.ids) - clustered,
         "origins": dict(sorted(origins.items())),
     }
+
+
+def _settle(actor: Actor, change: Change, after: Ids) -> None:
+    """Move the states that follow; only clusters that new failures came to may have escalated."""
+    settle_states(actor, {*change.clusters, *(cluster.pk for cluster in change.filled.values())})
+    is_new = (change.before == 0) & (after > 0)
+    has_moved = (change.before > 0) & (after > 0) & (change.before != after)
+    escalate(actor, set(after[is_new].tolist()), change.ids[has_moved].tolist())
+
+
+def _follow_merges(change: Change) -> set[int]:
+    """Put what was found of clusters that people have merged meanwhile into what these live on in; returns the ids."""
+    change.clusters = Cluster.objects.in_bulk(list(change.clusters))
+    mixed = set()
+    for owner in [owner for owner in change.groups if owner > 0]:
+        survivor = surviving(change.clusters, change.clusters[owner]).pk
+        if survivor == owner:
+            continue
+        group = change.groups.pop(owner)
+        change.owners[group.rows] = survivor
+        there = change.groups.get(survivor)
+        change.groups[survivor] = join_groups(there, group) if there else group
+        mixed.add(survivor)
+    return mixed
 
 
 def store_members(ids: Ids, before: Ids, after: Ids, strengths: NDArray[np.float32]) -> int:
@@ -68,9 +94,9 @@ WHERE failure.id = new.id AND failure.state = 'open' AND coalesce(failure.cluste
 
 def _create_clusters(actor: Actor, run: ClusterRun, change: Change) -> None:
     new = [owner for owner in change.groups if owner < 0]
-    last = Cluster.objects.filter(harness=run.harness).aggregate(last=Max("number"))["last"] or 0
+    first = next_number(run.harness)
     created = Cluster.objects.bulk_create(
-        Cluster(harness=run.harness, number=last + 1 + place, name=change.groups[owner].name[:200])
+        Cluster(harness=run.harness, number=first + place, name=change.groups[owner].name[:200])
         for place, owner in enumerate(new)
     )
     change.filled = {owner: change.clusters[owner] for owner in change.groups if owner > 0}

@@ -14,7 +14,9 @@ Labels = NDArray[np.int64]
 
 # Axes in which members are compared.
 _AXES = 16
+# Rounds in which clusters find their places, and what all of them may cost in pairs of clusters.
 _ROUNDS = 200
+_PAIRS = 20_000_000
 # Radius of a cluster of one failure; the area grows with the members.
 _RADIUS = 0.5
 _GAP = 1.3
@@ -62,13 +64,17 @@ def _place(centres: Doubles) -> Doubles:
     """Places in the plane whose distances come close to those of the centres (SMACOF; de Leeuw, 1977)."""
     places = _plane(centres - centres.mean(axis=0))
     wanted = _distances(centres)
-    for _ in range(_ROUNDS):
+    for _ in range(_rounds(len(centres))):
         now = _distances(places)
         ratio = np.divide(wanted, now, out=np.zeros_like(wanted), where=now > 1e-12)
         pull = -ratio
         np.fill_diagonal(pull, ratio.sum(axis=1))
         places = pull @ places / len(places)
     return places
+
+
+def _rounds(count: int) -> int:
+    return max(10, min(_ROUNDS, _PAIRS // count**2))
 
 
 def _spread(places: Doubles, radii: Doubles) -> Doubles:
@@ -78,7 +84,7 @@ def _spread(places: Doubles, radii: Doubles) -> Doubles:
     needed = _GAP * (radii[:, None] + radii[None, :])
     extent = max(float(np.abs(places).max()), 1e-9)
     places = places / extent * np.sqrt((radii**2).sum()) * 2
-    for _ in range(_ROUNDS):
+    for _ in range(_rounds(len(places))):
         offsets = places[:, None] - places[None]
         distances = np.maximum(np.linalg.norm(offsets, axis=2), 1e-9)
         overlap = np.maximum(needed - distances, 0)

@@ -1,8 +1,9 @@
 """What new failures make of a cluster's state: resolved ones regress, and one that grows fast escalates."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Count, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -21,42 +22,51 @@ FEWEST = 5
 TIMES = 2
 
 
-def settle_states(actor: Actor, clusters: Iterable[Cluster], filled: Collection[int]) -> None:
-    """Move the states that follow from the failures; `filled` are the ids of clusters with open ones.
+@transaction.atomic
+def settle_states(actor: Actor, clusters: Collection[int]) -> None:
+    """Move the states that follow from the failures of these clusters.
 
     A resolved cluster with open failures has regressed; one with resolved failures only is resolved.
     """
-    clusters = list(clusters)
-    resolved = set(
-        FailureCase.objects.filter(cluster__in=[cluster.pk for cluster in clusters], state=CaseState.RESOLVED)
-        .order_by()
-        .values_list("cluster_id", flat=True)
-        .distinct()
-    )
-    for cluster in clusters:
-        if cluster.pk in filled and cluster.state == ClusterState.RESOLVED:
-            move(cluster, ClusterState.REGRESSED, actor, _("failures came back"))
-            continue
-        is_over = cluster.pk in resolved and cluster.pk not in filled
-        if is_over and is_allowed(ClusterState(cluster.state), ClusterState.RESOLVED):
+    regress(actor, clusters)
+    is_open, is_resolved = _states(clusters)
+    for cluster in _locked(is_resolved - is_open):
+        if is_allowed(ClusterState(cluster.state), ClusterState.RESOLVED):
             move(cluster, ClusterState.RESOLVED, actor, _("all its failures are resolved"))
-    escalate(actor, [cluster for cluster in clusters if cluster.pk in filled])
 
 
-def escalate(actor: Actor, clusters: Iterable[Cluster], now: datetime | None = None) -> None:
-    """Move the clusters that grow fast to escalating, with the figures."""
+@transaction.atomic
+def regress(actor: Actor, clusters: Collection[int]) -> None:
+    """Let those of the clusters regress that are resolved and have open failures again."""
+    is_open = FailureCase.objects.filter(cluster__in=list(clusters), state=CaseState.OPEN)
+    resolved = (
+        is_open.filter(cluster__state=ClusterState.RESOLVED).order_by().values_list("cluster_id", flat=True)
+    )
+    for cluster in _locked(set(resolved.distinct())):
+        if cluster.state == ClusterState.RESOLVED:
+            move(cluster, ClusterState.REGRESSED, actor, _("failures came back"))
+
+
+@transaction.atomic
+def escalate(
+    actor: Actor, clusters: Collection[int], moved: Collection[int] = (), now: datetime | None = None
+) -> None:
+    """Move the clusters that grow fast to escalating, with the figures.
+
+    Cases that a clustering has `moved` here from another cluster are not new, and do not count.
+    """
     now = now or timezone.now()
-    allowed = {
-        cluster.pk: cluster
-        for cluster in clusters
-        if is_allowed(ClusterState(cluster.state), ClusterState.ESCALATING)
+    growing = {
+        pk: (recent, before)
+        for pk, recent, before in _count_weeks(clusters, moved, now)
+        if is_escalating(recent, before)
     }
-    for pk, recent, before in _count_weeks(list(allowed), now):
-        if is_escalating(recent, before):
-            mean = before / WEEKS_BEFORE
-            values = {"recent": recent, "mean": f"{mean:g}"}
+    for cluster in _locked(growing):
+        recent, before = growing[cluster.pk]
+        values = {"recent": recent, "mean": f"{before / WEEKS_BEFORE:g}"}
+        if is_allowed(ClusterState(cluster.state), ClusterState.ESCALATING):
             reason = _("%(recent)d failures in a week, %(mean)s a week before") % values
-            move(allowed[pk], ClusterState.ESCALATING, actor, reason)
+            move(cluster, ClusterState.ESCALATING, actor, reason)
 
 
 def is_escalating(recent: int, before: int) -> bool:
@@ -64,11 +74,29 @@ def is_escalating(recent: int, before: int) -> bool:
     return before > 0 and recent >= FEWEST and recent * WEEKS_BEFORE >= TIMES * before
 
 
-def _count_weeks(clusters: list[int], now: datetime) -> list[tuple[int, int, int]]:
+def _locked(clusters: Collection[int]) -> list[Cluster]:
+    """The clusters as they are now, whatever was read before; nobody moves them until the transaction ends."""
+    rows = Cluster.objects.filter(pk__in=list(clusters)).defer("centroid").order_by("pk")
+    return list(rows.select_for_update(no_key=True)) if clusters else []
+
+
+def _states(clusters: Collection[int]) -> tuple[set[int], set[int]]:
+    """The clusters that have open failures, and those that have resolved ones."""
+    rows = FailureCase.objects.filter(cluster__in=list(clusters)).order_by()
+    found = set(rows.values_list("cluster_id", "state").distinct())
+    return (
+        {pk for pk, state in found if state == CaseState.OPEN and pk},
+        {pk for pk, state in found if state == CaseState.RESOLVED and pk},
+    )
+
+
+def _count_weeks(
+    clusters: Collection[int], moved: Collection[int], now: datetime
+) -> list[tuple[int, int, int]]:
     if not clusters:
         return []
-    rows = FailureCase.objects.filter(cluster__in=clusters).order_by().values("cluster_id")
-    rows = rows.annotate(at=Coalesce("happened_at", "created_at")).values("cluster_id")
+    members = FailureCase.objects.filter(cluster__in=list(clusters)).exclude(pk__in=list(moved)).order_by()
+    rows = members.annotate(at=Coalesce("happened_at", "created_at")).values("cluster_id")
     this_week = Q(at__gt=now - WEEK, at__lte=now)
     earlier = Q(at__gt=now - (WEEKS_BEFORE + 1) * WEEK, at__lte=now - WEEK)
     counted = rows.annotate(recent=Count("pk", filter=this_week), before=Count("pk", filter=earlier))

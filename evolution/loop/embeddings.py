@@ -1,7 +1,8 @@
 """The vectors of failures: each text is embedded once per model, whoever asks, and kept."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from django.db import connection, transaction
@@ -25,17 +26,52 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+class Built(NamedTuple):
+    """The text that is to be embedded of a failure, and what the failure said when it was built."""
+
+    pk: int
+    text: str
+    digest: str
+
+
 def write_failure_texts(harness: Harness, progress: Progress) -> int:
-    """Build the text that is embedded of each open failure that has none; returns how many."""
-    unseen = FailureCase.objects.filter(harness=harness, state=CaseState.OPEN, embedded_text="")
-    written, last = 0, 0
-    while batch := list(unseen.filter(pk__gt=last).order_by("pk")[:BUILT]):
-        for case in batch:
-            case.embedded_text = build_failure_text(case)
-        FailureCase.objects.bulk_update(batch, ["embedded_text"])
-        written, last = written + len(batch), batch[-1].pk
+    """Build the text that is embedded of each open failure that has none, and store it; returns how many."""
+    written = 0
+    for batch in _build_texts(harness):
+        store_failure_texts(batch)
+        written += len(batch)
         progress(written, written, "reading failures")
     return written
+
+
+def build_failure_texts(harness: Harness, progress: Progress) -> list[Built]:
+    """Build the text of each open failure that has none, by id, and store nothing."""
+    built: list[Built] = []
+    for batch in _build_texts(harness):
+        built += batch
+        progress(len(built), len(built), "reading failures")
+    return built
+
+
+def store_failure_texts(built: Sequence[Built]) -> None:
+    """Store texts; a failure whose content has changed since is left for the next time."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, [list(column) for column in zip(*built, strict=True)] or [[], [], []])
+
+
+_STORE = """
+UPDATE evolution_failurecase failure SET embedded_text = built.text
+FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS built (id, text, digest)
+WHERE failure.id = built.id AND failure.embedded_text = '' AND failure.content_digest = built.digest
+"""
+
+
+def _build_texts(harness: Harness) -> Iterator[list[Built]]:
+    unseen = FailureCase.objects.filter(harness=harness, state=CaseState.OPEN, embedded_text="")
+    last = 0
+    while batch := list(unseen.filter(pk__gt=last).order_by("pk")[:BUILT]):
+        last = batch[-1].pk
+        yield [Built(case.pk, build_failure_text(case), case.content_digest) for case in batch]
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str], progress: Progress) -> Vectors:

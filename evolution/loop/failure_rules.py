@@ -25,7 +25,7 @@ Written out, a rule is a list of its parts, such as "reward<0.5,*<1,!latency,err
     !NAME        this score says nothing of success, as for latency; names match in lower and upper case
     errors       what broke: exceptions, spans with an error status
     checks       a check of the source that did not pass
-    feedback     feedback that is negative: a number below zero or, in the words of thumbs, "down"
+    feedback     feedback that is negative: a number of 0 or less, or a word such as "down" or 差评
     verdict      the source's own word counts, above everything else: that it failed or not, or a symptom
     unscored     a record that says nothing at all of success"""
 ANY = "*"
@@ -63,7 +63,9 @@ class Threshold:
         return bool(self.sign) and _SIGNS[self.sign](value, self.limit)
 
     def __str__(self) -> str:
-        return f"{self.name}{self.sign}{self.limit:g}" if self.sign else f"!{self.name}"
+        return (
+            f"{self.name}{self.sign}{repr(self.limit).removesuffix('.0')}" if self.sign else f"!{self.name}"
+        )
 
 
 # What evaluators call a score that is better when it is low, and what is measured beside success.
@@ -106,7 +108,7 @@ class FailureRule:
         return Judgement(failed, reasons, is_unscored)
 
     def _reasons(self, record: Record) -> Iterator[str]:
-        for name, value in _numbers(record.scores):
+        for name, value in numbers(record.scores):
             if self._threshold(name).is_missed(value):
                 yield f"{name} {value:g}"[:LONGEST_REASON]
         if self.errors:
@@ -183,17 +185,17 @@ def _checked(threshold: Threshold) -> Threshold:
 
 def says_anything(record: Record) -> bool:
     """Whether a record tells of success or failure in any way."""
-    said = (record.errors, record.checks, record.symptom, any(_numbers(record.scores)))
+    said = (record.errors, record.checks, record.symptom, any(numbers(record.scores)))
     has_feedback = any(each.value is not None for each in record.feedback)
     return record.failed is not None or record.has_status or has_feedback or any(said)
 
 
 def lowest_score(scores: dict[str, Any]) -> float | None:
     """The lowest of a record's scores, to find and sort by; None where there is none."""
-    return min((value for _name, value in _numbers(scores)), default=None)
+    return min((value for _name, value in numbers(scores)), default=None)
 
 
-def _numbers(scores: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def numbers(scores: dict[str, Any]) -> Iterator[tuple[str, float]]:
     """Scores as numbers; words such as "pass" are 1 and 0, what is neither is left out."""
     for name, value in scores.items():
         number = _number(value)

@@ -62,6 +62,15 @@ def build_group(rows: Ids, vectors: Vectors, origin: Origin) -> Group:
     return Group(rows, centroid, reach_of(cosines), cosines.round(3), origin)
 
 
+def join_groups(one: Group, other: Group) -> Group:
+    """Two groups as one; its centre and strengths are near the truth, without the vectors."""
+    share = len(other.rows) / (len(one.rows) + len(other.rows))
+    centroid = centroid_of(np.stack([one.centroid * (1 - share), other.centroid * share]))
+    rows = np.concatenate([one.rows, other.rows])
+    strengths = np.concatenate([one.strengths, other.strengths])
+    return Group(rows, centroid, min(one.reach, other.reach), strengths, Origin.MERGED)
+
+
 def reach_of(cosines: NDArray[np.float32]) -> float:
     """The cosine with the centre that nearly all members have, less some for what has not been seen yet."""
     return float(np.quantile(cosines, OUTLYING)) - BEYOND

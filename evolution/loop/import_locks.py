@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db import Error, connection
+from django.utils.translation import gettext as _
 
-from evolution.errors import StaleState
+from evolution.errors import ImportTaken
 from evolution.models import ImportRun
 
 # Sets these locks apart from others of the database: "impo".
@@ -14,9 +15,9 @@ _SPACE = 0x696D706F << 32
 
 @contextmanager
 def hold_import(run: ImportRun) -> Iterator[None]:
-    """Hold the import for this database session; raises StaleState when another process has it."""
+    """Hold the import for this database session; raises ImportTaken when another process has it."""
     if not try_hold(run):
-        raise StaleState(f"import {run.pk} is under way in another process")
+        raise ImportTaken(_("import %(number)d is under way in another process") % {"number": run.pk})
     try:
         yield
     finally:

@@ -4,18 +4,20 @@ So it can be killed at any moment and gone on with: what is stored is counted, a
 out formats and reading files is the work of `adapters.formats`.
 """
 
+import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
 from django.db import DatabaseError, InterfaceError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
-from evolution.errors import StaleState
+from evolution.errors import ImportTaken
 from evolution.loop.cases import BATCH, COUNTS, ImportReport, store_batch
 from evolution.loop.failure_rules import FILES, FailureRule, from_json
 from evolution.loop.import_locks import hold_import
@@ -23,7 +25,7 @@ from evolution.loop.locks import lock_harness
 from evolution.loop.masking import Masker
 from evolution.loop.record_ids import RecordIds
 from evolution.models import Harness, ImportProblem, ImportRun, Source
-from evolution.ports import Record, Rejected
+from evolution.ports import Found, Record, read_found
 from evolution.states import ImportState
 from evolution.transitions import move, record
 
@@ -43,10 +45,14 @@ class RecordFile(Protocol):
         """What it was found to be, once a record was read."""
 
     @property
-    def records(self) -> Iterator[Record | Rejected]:
-        """Its records."""
+    def unread(self) -> Iterator[Found]:
+        """Its records, some of them unread."""
 
 
+# Files whose formats an import remembers.
+MOST_NAMED = 1000
+MOST_LEFT_OUT = 100
+_COLLECTIONS = gc.get_threshold()
 # Opens all files of an import anew, from the first one on.
 OpenFiles = Callable[[], Iterable[RecordFile]]
 # Called after each batch.
@@ -119,7 +125,7 @@ def perform_import(
 ) -> None:
     """Do what is left of an import, to its end.
 
-    Raises StaleState when another process is at it, and what reading raises; what was stored until then is counted,
+    Raises ImportTaken when another process is at it, and what reading raises; what was stored until then is counted,
     and the same call goes on from there. After an error the import is failed, and says why.
     """
     with hold_import(run):
@@ -128,14 +134,33 @@ def perform_import(
             return
         _begin(actor, run)
         try:
-            _Work(actor, run, masker, progress).do(open_files())
-        except StaleState:
+            with _few_collections():
+                _Work(actor, run, masker, progress).do(open_files())
+        except ImportTaken:
             raise
         except Exception as error:
             # What is said of a record may quote it.
             _fail(actor, run, masker.mask_text(str(error) or type(error).__name__))
             raise
         _finish(actor, run)
+
+
+def note_left_out(run: ImportRun, names: Sequence[str], masker: Masker) -> None:
+    """Keep which files held no records, for people to see whether one of them should have."""
+    if names:
+        shown = [masker.mask_text(name) for name in names[:MOST_LEFT_OUT]]
+        run.left_out = {"count": len(names), "names": shown}
+        run.save(update_fields=["left_out"])
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Have Python look less often for garbage in cycles: a batch has none, and it takes a sixth of the time."""
+    gc.set_threshold(100_000, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*_COLLECTIONS)
 
 
 def _begin(actor: Actor, run: ImportRun) -> None:
@@ -173,7 +198,7 @@ class _Work:
 
     def do(self, files: Iterable[RecordFile]) -> None:
         for index, file in enumerate(files):
-            records = iter(file.records)
+            records = iter(file.unread)
             stored = self._skip(index, records)
             name = ""
             while batch := list(islice(records, BATCH)):
@@ -181,7 +206,7 @@ class _Work:
                 stored += len(batch)
                 self._store(name, file.format, batch, {"file": index, "record": stored})
 
-    def _skip(self, index: int, records: Iterator[Record | Rejected]) -> int:
+    def _skip(self, index: int, records: Iterator[Found]) -> int:
         """Pass over what is stored, for the ids that it took; returns how many records that were."""
         if index > self.file_index:
             return 0
@@ -189,11 +214,11 @@ class _Work:
         count = 0
         for item in skipped:
             count += 1
-            if isinstance(item, Record):
+            if isinstance(item := read_found(item), Record):
                 self.ids.name(item, self.source_name)
         return count
 
-    def _store(self, file: str, fmt: str, batch: list[Record | Rejected], position: dict[str, int]) -> None:
+    def _store(self, file: str, fmt: str, batch: list[Found], position: dict[str, int]) -> None:
         """Store a batch, its counts and problems and the new position together, or nothing of it."""
         report = ImportReport()
         with transaction.atomic():
@@ -211,8 +236,7 @@ class _Work:
                 run=self.run,
                 ids=self.ids,
             )
-            self.run.formats = {**self.run.formats, file: fmt}
-            self._note(report, position)
+            self._note(report, position, _add_format(self.run.formats, file, fmt))
         self.progress(self.run)
 
     def _take_turn(self) -> None:
@@ -220,15 +244,27 @@ class _Work:
         lock_harness(self.run.harness)
         now = ImportRun.objects.select_for_update(no_key=True).only("position", "state").get(pk=self.run.pk)
         if now.position != self.run.position or now.state != ImportState.RUNNING:
-            raise StaleState(f"import {self.run.pk} was gone on with by another process")
+            text = _("import %(number)d was gone on with by another process")
+            raise ImportTaken(text % {"number": self.run.pk})
 
-    def _note(self, report: ImportReport, position: dict[str, int]) -> None:
+    def _note(self, report: ImportReport, position: dict[str, int], formats: dict[str, str]) -> None:
         run = self.run
         for name, value in report.counts().items():
             setattr(run, name, getattr(run, name) + value)
         run.masked = dict(Counter(run.masked) + report.masked)
         run.position, run.heartbeat_at = position, timezone.now()
-        run.save(update_fields=[*COUNTS, "masked", "formats", "position", "heartbeat_at"])
+        # It may be long.
+        changed = ["formats"] if formats != run.formats else []
+        run.formats = formats
+        run.save(update_fields=[*COUNTS, *changed, "masked", "position", "heartbeat_at"])
         ImportProblem.objects.bulk_create(
             ImportProblem(run=run, **problem._asdict()) for problem in report.problems
         )
+
+
+def _add_format(formats: dict[str, str], file: str, fmt: str) -> dict[str, str]:
+    """Formats by the files' names, with one more; two files that are shown alike may have two."""
+    known = formats.get(file, "")
+    if fmt in known.split(", ") or (file not in formats and len(formats) >= MOST_NAMED):
+        return formats
+    return {**formats, file: f"{known}, {fmt}" if known else fmt}

@@ -15,7 +15,7 @@ class RecordIds:
     """Tells the records of one import apart, in the order in which they come.
 
     The first record of an id keeps it. Later ones get a suffix that says what is in them, and those that are alike
-    a number: `7`, `7~3fa94c10`, `7~3fa94c10~2`. Remembers eight bytes of each id.
+    a number: `7`, `7~3fa94c10`, `7~3fa94c10~2`. Remembers a number for each id.
     """
 
     def __init__(self) -> None:
@@ -24,19 +24,20 @@ class RecordIds:
 
     def name(self, item: Record, source_name: str = "") -> Record:
         """The record under its source, or this one, with an id of its own there of at most 200 characters."""
-        if source_name or len(item.source) > LONGEST_SOURCE:
-            item = replace(item, source=(source_name or item.source)[:LONGEST_SOURCE])
+        source = name_source(item.source, source_name)
+        if source != item.source:
+            item = replace(item, source=source)
         wanted = shorten_id(item.source_id)
-        if not self._take(item.source, wanted):
+        if not self.take(item.source, wanted):
             wanted = f"{wanted}~{_digest_content(item)}"
-            while not self._take(item.source, own := self._number(wanted)):
+            while not self.take(item.source, own := self._number(wanted)):
                 pass
             wanted = own
         return item if wanted == item.source_id else replace(item, source_id=wanted)
 
-    def _take(self, source: str, source_id: str) -> bool:
-        """Whether the id was free; it is taken now."""
-        # Half of a digest's bytes: two ids of a million have the same with odds of one to ten million.
+    def take(self, source: str, source_id: str) -> bool:
+        """Whether the id, which is none too long, was free; it is taken now."""
+        # With odds of one to a hundred thousand two of a million ids have the same, and the later one gets a suffix.
         digest = hashlib.blake2b(f"{source}\0{source_id}".encode(), digest_size=7).digest()
         number, before = int.from_bytes(digest), len(self._seen)
         self._seen.add(number)
@@ -48,11 +49,18 @@ class RecordIds:
         return source_id if times == 1 else f"{source_id}~{times}"
 
 
+def name_source(source: str, source_name: str = "") -> str:
+    """The source that a record is booked under: the one of that name, else its own."""
+    wanted = source_name or source
+    # What is cut through is no longer found by the rules of masking: nothing is kept of what is too long.
+    return wanted if len(wanted) <= LONGEST_SOURCE else hashlib.sha256(wanted.encode()).hexdigest()[:32]
+
+
 def shorten_id(source_id: str) -> str:
-    """An id that the database can hold, with room for a suffix."""
+    """An id that the database can hold, with room for a suffix; of one that is longer a digest alone, see above."""
     if len(source_id) <= LONGEST:
         return source_id
-    return f"{source_id[:120]}/{hashlib.sha256(source_id.encode()).hexdigest()[:32]}"
+    return hashlib.sha256(source_id.encode()).hexdigest()
 
 
 def _digest_content(item: Record) -> str:

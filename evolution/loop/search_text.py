@@ -8,7 +8,7 @@ piece is found. Looking them up is `queries.case_search`'s work, indexing what i
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,10 @@ BLOCK = 1 << 16
 
 _UNFIT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]+")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
-_SPACES = re.compile(r"\s+")
+# Between pieces that are folded at once; no character, so that a text has it as good as never.
+_BORDER = "\ufdd0"
+# Longer ones one by one, as far as they are needed.
+_MOST_AT_ONCE = 4 * MOST_TEXT
 # Scripts that are written without spaces between words: first and last code point of each range.
 _DENSE = ((0x2E80, 0x9FFF), (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 # Of the 32 bits of an index entry.
@@ -42,7 +45,7 @@ def fold(text: str) -> str:
     text = _UNFIT.sub(" ", text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
-    return _SPACES.sub(" ", text.lower()).strip()
+    return " ".join(text.lower().split())
 
 
 def search_text(case: FailureCase) -> str:
@@ -50,16 +53,24 @@ def search_text(case: FailureCase) -> str:
 
     One line per piece, each once. System prompts are left out, being the same in all cases.
     """
-    pieces: dict[str, None] = {}
+    found: dict[str, None] = {}
     left = MOST_TEXT
-    for piece in _pieces(case):
-        folded = fold(piece[:MOST_PIECE])[:left]
-        if folded and folded not in pieces:
-            pieces[folded] = None
+    for piece in _fold_each({piece[:MOST_PIECE]: None for piece in _pieces(case)}):
+        folded = piece[:left]
+        if folded and folded not in found:
+            found[folded] = None
             left -= len(folded) + 1
         if left <= 0:
             break
-    return "\n".join(pieces)
+    return "\n".join(found)
+
+
+def _fold_each(pieces: Collection[str]) -> Iterable[str]:
+    """The pieces folded; all of them at once, which is several times as fast."""
+    joined = _BORDER.join(pieces)
+    if len(joined) > _MOST_AT_ONCE or joined.count(_BORDER) >= len(pieces):
+        return (fold(piece) for piece in pieces)
+    return [piece.strip() for piece in fold(joined).split(_BORDER)]
 
 
 def _pieces(case: FailureCase) -> Iterator[str]:
@@ -171,6 +182,15 @@ def _triples(codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return packed[chosen] | np.uint64(1 << 63)
 
 
+def insert_texts(cases: Sequence[FailureCase]) -> None:
+    """Store what is searched of new cases, in the transaction of whoever stores them; see `store_texts`."""
+    if not cases:
+        return
+    with connection.cursor() as cursor, cursor.copy(_COPY) as copy:
+        for case in cases:
+            copy.write_row((case.pk, search_text(case)))
+
+
 def store_texts(cases: Sequence[FailureCase]) -> None:
     """Store what is searched of these cases, which have an id already, in the transaction of whoever stores them.
 
@@ -182,6 +202,7 @@ def store_texts(cases: Sequence[FailureCase]) -> None:
         cursor.execute(_STORE, [[case.pk for case in cases], [search_text(case) for case in cases]])
 
 
+_COPY = "COPY evolution_casetext (case_id, text) FROM STDIN"
 _STORE = """
 INSERT INTO evolution_casetext AS stored (case_id, text)
 SELECT * FROM unnest(%s::bigint[], %s::text[])

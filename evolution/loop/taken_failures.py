@@ -6,10 +6,10 @@ from django.db import transaction
 
 from evolution.actors import Actor
 from evolution.loop.bulk_writing import insert_rows, update_rows
+from evolution.loop.case_batches import embed_anew, reopen_seen_again
 from evolution.loop.case_content import CONTENT, build_content
-from evolution.loop.cases import embed_anew, reopen_seen_again
 from evolution.loop.locks import lock_harness
-from evolution.loop.search_text import store_texts
+from evolution.loop.search_text import insert_texts, store_texts
 from evolution.models import CaseResult, Evaluation, FailureCase
 from evolution.ports import Record
 from evolution.states import Split
@@ -17,7 +17,16 @@ from evolution.states import Split
 SOURCE = "evaluation"
 # Failures of these splits go into the inbox; sealed and calibration cases are not to be looked at.
 OPEN_SPLITS = (Split.DEV, Split.GUARD)
-_CHANGED = (*CONTENT, "dataset_case", "evaluation", "count", "embedded_text", "cluster", "strength")
+_CHANGED = (
+    *CONTENT,
+    "raw_digest",
+    "dataset_case",
+    "evaluation",
+    "count",
+    "embedded_text",
+    "cluster",
+    "strength",
+)
 
 
 def take_failures(actor: Actor, evaluation: Evaluation) -> int:
@@ -41,14 +50,17 @@ def take_failures(actor: Actor, evaluation: Evaluation) -> int:
                 changed.append(case)
         insert_rows(new)
         update_rows(changed, _CHANGED)
-        store_texts([*new, *changed])
-        return len(new) + sum(reopen_seen_again(actor, case) for case in changed)
+        insert_texts(new)
+        store_texts(changed)
+        return len(new) + reopen_seen_again(actor, changed)
 
 
 def _change(case: FailureCase, fields: dict[str, Any]) -> None:
     for name, value in fields.items():
         setattr(case, name, value)
     case.count += 1
+    # It may have come from a file before.
+    case.raw_digest = ""
     embed_anew(case)
 
 

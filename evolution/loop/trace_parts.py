@@ -1,6 +1,7 @@
 """Before stage 1: spans that are pushed wait here, masked, until their trace has been quiet for a while.
 
 Putting them together is for the adapters to do; late ones have their trace put together again, which updates its case.
+Of a trace that has been forgotten and has a case a mark stays, so that what comes even later does not take its place.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,12 +9,17 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import connection
-from django.db.models import Max, Min, Q
+from django.db import connection, transaction
+from django.db.models import Count, Max, Min, Q
 from psycopg.types.json import Jsonb
 
 from evolution.loop.clock import database_time
-from evolution.models import Source, TracePart
+from evolution.models import FailureCase, Sighting, Source, TracePart
+
+# The span id of what stands for a trace that has been forgotten; no span has it.
+FORGOTTEN = ""
+# Traces that are forgotten in one transaction.
+_TOGETHER = 500
 
 _STORE = """
 INSERT INTO evolution_tracepart (source_id, trace_id, span_id, data, received_at)
@@ -47,14 +53,20 @@ def store_parts(source: Source, parts: Iterable[Part]) -> None:
         cursor.execute(_STORE, [source.pk, traces, spans, [Jsonb(unique[key]) for key in keys]])
 
 
-def list_quiet_traces(limit: int) -> list[tuple[int, str]]:
-    """(source, trace) pairs that have new parts and have been quiet, or have waited long, oldest first."""
+def list_waiting_sources() -> list[int]:
+    """Sources with new parts, the one first that has waited longest."""
+    waiting = TracePart.objects.filter(assembled_at=None).order_by().values("source_id")
+    return [row["source_id"] for row in waiting.annotate(first=Min("received_at")).order_by("first")]
+
+
+def list_quiet_traces(source_id: int, limit: int) -> list[str]:
+    """Traces of a source that have new parts and have been quiet, or have waited long, oldest first."""
     now = database_time()
-    waiting = TracePart.objects.filter(assembled_at=None).order_by().values("source_id", "trace_id")
+    waiting = TracePart.objects.filter(source=source_id, assembled_at=None).order_by().values("trace_id")
     quiet = Q(last__lt=now - timedelta(seconds=settings.TRACE_QUIET_SECONDS))
     long = Q(first__lt=now - timedelta(seconds=settings.TRACE_LONGEST_WAIT_SECONDS))
     found = waiting.annotate(first=Min("received_at"), last=Max("received_at")).filter(quiet | long)
-    return [(row["source_id"], row["trace_id"]) for row in found.order_by("first")[:limit]]
+    return [row["trace_id"] for row in found.order_by("first")[:limit]]
 
 
 def claim_parts(source_id: int, trace_ids: Sequence[str]) -> list[TracePart]:
@@ -69,7 +81,35 @@ def claim_parts(source_id: int, trace_ids: Sequence[str]) -> list[TracePart]:
 
 
 def prune_parts() -> int:
-    """Forget parts of which nothing was heard for long; returns how many."""
+    """Forget traces of which nothing was heard for long; returns how many parts that were."""
     before = database_time() - timedelta(hours=settings.TRACE_KEPT_HOURS)
-    old = TracePart.objects.filter(received_at__lt=before, assembled_at__isnull=False)
-    return old.delete()[0]
+    traces = TracePart.objects.order_by().values("source_id", "trace_id")
+    figures = traces.annotate(
+        last=Max("received_at"), span=Max("span_id"), waiting=Count("pk", filter=Q(assembled_at=None))
+    )
+    old = figures.filter(last__lt=before, waiting=0).exclude(span=FORGOTTEN)
+    count = 0
+    for source in Source.objects.filter(pk__in=old.values("source_id")):
+        trace_ids = list(old.filter(source_id=source.pk).values_list("trace_id", flat=True))
+        for start in range(0, len(trace_ids), _TOGETHER):
+            count += _forget(source, trace_ids[start : start + _TOGETHER])
+    return count
+
+
+@transaction.atomic
+def _forget(source: Source, trace_ids: Sequence[str]) -> int:
+    now = database_time()
+    gone = TracePart.objects.filter(source=source, trace_id__in=trace_ids, assembled_at__isnull=False)
+    count = gone.exclude(span_id=FORGOTTEN).delete()[0]
+    named = {"harness": source.harness_id, "source": source.name, "source_id__in": trace_ids}
+    known = {
+        name
+        for model in (FailureCase, Sighting)
+        for name in model.objects.filter(**named).values_list("source_id", flat=True)
+    }
+    marks = [
+        TracePart(source=source, trace_id=name, span_id=FORGOTTEN, data={}, received_at=now, assembled_at=now)
+        for name in sorted(known)
+    ]
+    TracePart.objects.bulk_create(marks, ignore_conflicts=True)
+    return count

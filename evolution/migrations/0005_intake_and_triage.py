@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", models.SlugField(max_length=64)),
+                ("name", models.SlugField(allow_unicode=True, max_length=64)),
                 ("format", models.CharField(default="auto", max_length=32)),
                 ("rule", models.JSONField(default=dict)),
                 ("mapping", models.JSONField(default=dict)),
@@ -183,6 +183,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="failurecase",
+            name="raw_digest",
+            field=models.CharField(blank=True, db_default="", max_length=32),
+        ),
+        migrations.AddField(
+            model_name="failurecase",
             name="place",
             field=models.JSONField(db_default={}, default=dict),
         ),
@@ -259,6 +264,7 @@ class Migration(migrations.Migration):
                 (
                     "action",
                     models.ForeignKey(
+                        db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="changes",
                         to="evolution.bulkaction",
@@ -388,6 +394,7 @@ class Migration(migrations.Migration):
                 ("digest", models.CharField(db_index=True, max_length=64)),
                 ("position", models.JSONField(default=dict)),
                 ("formats", models.JSONField(default=dict)),
+                ("left_out", models.JSONField(default=dict)),
                 ("read", models.PositiveIntegerField(default=0)),
                 ("new", models.PositiveIntegerField(default=0)),
                 ("updated", models.PositiveIntegerField(default=0)),

@@ -51,6 +51,9 @@ class FailureCase(models.Model):
     fingerprint = models.CharField(max_length=64)
     # SHA-256 of all that came with the record: the same is no update; "" where an older version stored it
     content_digest = models.CharField(max_length=64, blank=True, db_default="")
+    # of the text that it was read from, and of the rules that it was masked and judged by: a record that has the same
+    # need not be read; "" where that is not known
+    raw_digest = models.CharField(max_length=32, blank=True, db_default="")
     # how often it was seen
     count = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=12, choices=CaseState, default=CaseState.OPEN)

@@ -11,7 +11,7 @@ class Source(models.Model):
     """A place that failures come from, such as a production system: how they are read, and what counts as one."""
 
     harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="sources")
-    name = models.SlugField(max_length=64)
+    name = models.SlugField(max_length=64, allow_unicode=True)
     # a format's name, or auto
     format = models.CharField(max_length=32, default="auto")
     # what counts as a failure; see loop.failure_rules
@@ -60,6 +60,8 @@ class ImportRun(models.Model):
     position = models.JSONField(default=dict)
     # what the files were found to be: {file name: format}
     formats = models.JSONField(default=dict)
+    # files that hold no records, and by their names are not expected to: {"count", "names": some of them}
+    left_out = models.JSONField(default=dict)
     read = models.PositiveIntegerField(default=0)
     new = models.PositiveIntegerField(default=0)
     updated = models.PositiveIntegerField(default=0)
@@ -81,6 +83,11 @@ class ImportRun(models.Model):
 
     def __str__(self) -> str:
         return _("import %s") % self.pk
+
+    @property
+    def format_names(self) -> list[str]:
+        """What its files were found to be, each once."""
+        return sorted({name for name in self.formats.values() if name})
 
 
 class ImportProblem(models.Model):

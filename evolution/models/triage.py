@@ -52,7 +52,9 @@ class BulkAction(models.Model):
 class BulkChange(models.Model):
     """What a case was before a bulk action."""
 
-    action = models.ForeignKey(BulkAction, on_delete=models.CASCADE, related_name="changes")
+    # Found by the constraint below: an index of the action alone would lead the planner into going through all changes
+    # for each of them.
+    action = models.ForeignKey(BulkAction, on_delete=models.CASCADE, related_name="changes", db_index=False)
     case = models.ForeignKey(FailureCase, on_delete=models.CASCADE, related_name="+")
     # the fields that were changed
     before = models.JSONField()

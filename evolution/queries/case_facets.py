@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Q
 
-from evolution.models import Cluster, Event, FailureCase, Harness, ImportRun
+from evolution.models import Cluster, FailureCase, Harness, ImportRun
 from evolution.queries.case_filters import CaseFilter, filter_cases
 from evolution.queries.case_search import search_cases
 from evolution.queries.case_terms import split_terms
@@ -70,10 +70,16 @@ def list_choices(harness: Harness) -> CaseChoices:
 
 def newest_change(harness: Harness) -> str:
     """What differs once the values may have: the newest event of the harness, and its newest case."""
-    events = Event.objects.filter(harness_id=OuterRef("pk")).order_by("-id").values("pk")[:1]
-    cases = FailureCase.objects.filter(harness=OuterRef("pk")).order_by("-id").values("pk")[:1]
-    newest = Harness.objects.filter(pk=harness.pk).values_list(Subquery(events), Subquery(cases))
-    return "{}-{}".format(*newest.get())
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWEST, [harness.pk, harness.pk])
+        event, case = cursor.fetchone()
+    return f"{event}-{case}"
+
+
+_NEWEST = """
+SELECT (SELECT id FROM evolution_event WHERE harness_id = %s ORDER BY id DESC LIMIT 1),
+       (SELECT id FROM evolution_failurecase WHERE harness_id = %s ORDER BY id DESC LIMIT 1)
+"""
 
 
 def list_people() -> list[str]:

@@ -120,12 +120,6 @@ def measure_spreads(clusters: Sequence[Cluster], sizes: dict[int, Size]) -> dict
     return spreads
 
 
-def count_values(cluster: Cluster, column: str, size: Size) -> list[ValueCount]:
-    """How the members of one cluster spread over the values of a column, the most frequent first."""
-    members = FailureCase.objects.filter(cluster=cluster).order_by()
-    return _count_values(members, column, {cluster.pk: size}).get(cluster.pk, [])
-
-
 def count_days(cluster: Cluster) -> dict[date, tuple[int, int]]:
     """By day, how many members that happened on it are open, and how many are not; days without any are left out."""
     rows = FailureCase.objects.filter(cluster=cluster).order_by().annotate(day=TruncDate(AT)).values("day")

@@ -10,8 +10,9 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
+from evolution.loop.cluster_decisions import embedder_in_use
 from evolution.loop.embeddings import digest_of, read_member_vectors
-from evolution.models import Cluster, ClusterRun, Embedding, FailureCase, Harness
+from evolution.models import Cluster, Embedding, FailureCase, Harness
 from evolution.queries.cases import read_rows
 from evolution.states import CaseState
 
@@ -95,12 +96,6 @@ def suggest_clusters(harness: Harness, cases: Sequence[FailureCase]) -> dict[int
         for pk, digest in digests.items()
         if digest in vectors and (found := _nearest(vectors[digest], clusters)) is not None
     }
-
-
-def embedder_in_use(harness: Harness) -> str:
-    """The model that embedded the failures of the newest clustering; empty before the first."""
-    run = ClusterRun.objects.filter(harness=harness).order_by("-pk").only("parameters").first()
-    return str(run.parameters.get("embedder") or "") if run else ""
 
 
 def _nearest(vector: Vector, clusters: Iterable[Cluster]) -> NearCluster | None:

@@ -13,20 +13,21 @@ from django.utils import timezone
 
 from evolution.adapters.formats.detect import look_at_table
 from evolution.adapters.formats.mapping import FIELDS
-from evolution.adapters.staged_files import staged_path
+from evolution.adapters.staged_files import open_staged, staged_path
 from evolution.loop.case_content import request_text, shorten_title
-from evolution.loop.failure_rules import Judgement
+from evolution.loop.failure_rules import Judgement, numbers
 from evolution.loop.imports import ImportOptions
 from evolution.loop.masking import Masker, MaskingError, current_masker
 from evolution.models import Harness, ImportProblem, ImportRun, Source
 from evolution.ports import Record, Rejected
 from evolution.states import ImportState
-from evolution.tasks.imports import open_staged
 
 PAGE_SIZE = 50
 # Records that a preview shows, and those that it counts; of each file that many.
 SHOWN = 20
 COUNTED = 200
+# Scores whose scale is pointed out.
+MOST_LARGE = 5
 # Fields that one column of a table can be.
 _COLUMN_FIELDS = tuple(name for name in FIELDS if name not in {"scores", "context"})
 # A running import shows a sign of life with every batch.
@@ -109,6 +110,11 @@ class Preview:
     # whether that is all there is
     is_whole: bool = True
     masked: Counter[str] = field(default_factory=Counter)
+    # files that hold no records, and are not expected to
+    left_out: list[str] = field(default_factory=list)
+    # the highest value of each score, and those for which the rule seems to be none; see _find_large_scores
+    highest: dict[str, float] = field(default_factory=dict)
+    large_scores: list[tuple[str, float]] = field(default_factory=list)
 
     def list_formats(self) -> list[tuple[str, str]]:
         """Files and what they are."""
@@ -122,14 +128,22 @@ class Preview:
 def preview_import(run: ImportRun, options: ImportOptions) -> Preview:
     """Read the first records of each file of uploads that wait; raises LoopError when they can't be had."""
     preview, masker = Preview(), current_masker()
-    run.options = options.to_json()
-    for file in open_staged(run):
+    for file in open_staged(run.files, options.format, options.mapping, preview.left_out.append):
         records = iter(file.records)
         for item in islice(records, COUNTED):
             _look(preview, masker, masker.mask_text(file.name), item, options)
         preview.formats[masker.mask_text(file.name)] = file.format
         preview.is_whole = preview.is_whole and not _has_more(records)
+    preview.left_out = [masker.mask_text(name) for name in preview.left_out]
+    preview.large_scores = _find_large_scores(preview, options)
     return preview
+
+
+def _find_large_scores(preview: Preview, options: ImportOptions) -> list[tuple[str, float]]:
+    """Scores on a scale beyond 1 for which the rule has no limit of its own: (name, highest), highest first."""
+    named = {threshold.name.lower() for threshold in options.rule.thresholds}
+    large = [(name, top) for name, top in preview.highest.items() if top > 1 and name.lower() not in named]
+    return sorted(large, key=lambda each: -each[1])[:MOST_LARGE]
 
 
 def look_at_columns(run: ImportRun, options: ImportOptions) -> PreviewedTable | None:
@@ -141,12 +155,20 @@ def look_at_columns(run: ImportRun, options: ImportOptions) -> PreviewedTable | 
         if table is not None:
             taken = {column: field for field, column in {**table.guess, **options.mapping}.items() if column}
             columns = [
-                _column(name, [masker.mask_text(value) for value in values[:3]], taken)
-                for name, values in table.samples
+                _column(name, _mask_column(masker, name, values[:3]), taken) for name, values in table.samples
             ]
             fields = tuple(dict.fromkeys([*_COLUMN_FIELDS, *taken.values()]))
             return PreviewedTable(file["name"], columns, fields)
     return None
+
+
+def _mask_column(masker: Masker, name: str, values: list[str]) -> list[str]:
+    """Values of a column as records will have them: its name may give them away."""
+    try:
+        masked, _counts = masker.mask_value([{name: value} for value in values])
+    except MaskingError as error:
+        return [f"[{error}]"]
+    return [str(next(iter(each.values()))) for each in masked]
 
 
 def _column(name: str, values: list[str], taken: dict[str, str]) -> PreviewedColumn:
@@ -173,6 +195,8 @@ def _look(
             reason = masker.mask_text(item.reason)
             preview.problems.append(PreviewedProblem(file, item.line, item.number, reason))
         return
+    for name, value in numbers(item.scores):
+        preview.highest[name] = max(value, preview.highest.get(name, value))
     judgement = options.rule.judge(item)
     is_taken = judgement.failed or not options.only_failures
     preview.taken += is_taken

@@ -4,6 +4,8 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
+from django.utils.translation import gettext as _
+
 from evolution.loop.masking import SHIPPED, Found, Masker, Rule, number_found, rule_of
 from evolution.models import FailureCase, MaskingRule
 
@@ -25,6 +27,11 @@ class RuleLine:
     # other than it ships; for people's own rules True
     is_changed: bool
     updated_by: str = ""
+
+    @property
+    def description(self) -> str:
+        """What it finds, in the language of the page."""
+        return _(self.rule.description) if self.rule.description else ""
 
 
 def list_rules() -> list[RuleLine]:
@@ -58,7 +65,7 @@ class Marked:
 
 def mark_text(masker: Masker, text: str) -> list[Marked]:
     """The text in pieces, masked ones among them; raises MaskingError."""
-    return _mark(text, masker.find(text))
+    return _mark(*masker.look_through(text))
 
 
 def _mark(text: str, found: list[Found]) -> list[Marked]:

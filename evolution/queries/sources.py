@@ -10,6 +10,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from evolution.loop.source_tokens import digest_token
+from evolution.loop.trace_parts import FORGOTTEN
 from evolution.models import FailureCase, Harness, Sighting, Source, TracePart
 
 DAYS = 14
@@ -64,6 +65,13 @@ def count_waiting(source: Source) -> int:
     """Traces of a source that are not put together yet."""
     waiting = TracePart.objects.filter(source=source, assembled_at=None)
     return waiting.values("trace_id").distinct().count()
+
+
+def count_assembled(source: Source) -> int:
+    """Traces of a source that were put together in the last day, whether the rule found a failure or not."""
+    since = timezone.now() - timedelta(days=1)
+    traces = TracePart.objects.filter(source=source, assembled_at__gte=since).exclude(span_id=FORGOTTEN)
+    return traces.values("trace_id").distinct().count()
 
 
 def _count_cases(harness: Harness) -> Any:

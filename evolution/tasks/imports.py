@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from evolution.actors import Actor, Role
 from evolution.adapters import staged_files
-from evolution.adapters.formats.detect import FileRecords, look_at_table, open_stream
+from evolution.adapters.formats.detect import FileRecords
 from evolution.errors import LoopError
-from evolution.loop.imports import ImportOptions, perform_import, read_options
+from evolution.loop.imports import note_left_out, perform_import, read_options
 from evolution.loop.jobs import job_progress
 from evolution.loop.masking import current_masker
 from evolution.models import ImportRun, Job
@@ -27,22 +27,6 @@ PREVIEW_AGE = timedelta(days=1)
 FAILED_AGE = timedelta(days=7)
 
 
-def open_staged(run: ImportRun) -> Iterator[FileRecords]:
-    """Open the uploads of an import, from the first one on; raises LoopError when they are gone."""
-    options = read_options(run.options)
-    tables = [file for file in run.files if options.mapping and _is_table(file, options)]
-    for file in run.files:
-        # What was said of the columns of a table is not meant for what else was uploaded with it.
-        mapping = {} if tables and file not in tables else options.mapping
-        with staged_files.staged_path(file).open("rb") as stream:
-            yield from open_stream(stream, file["name"], options.format, mapping)
-
-
-def _is_table(file: dict[str, Any], options: ImportOptions) -> bool:
-    with staged_files.staged_path(file).open("rb") as stream:
-        return look_at_table(stream, file["name"], options.mapping) is not None
-
-
 def import_staged(job: Job) -> tuple[dict[str, Any], str]:
     """Do what is left of an import of uploads, and delete them."""
     run = ImportRun.objects.select_related("harness", "source").get(pk=job.target_id or 0)
@@ -51,9 +35,17 @@ def import_staged(job: Job) -> tuple[dict[str, Any], str]:
         job_progress(job, run.read, 0, "")
 
     # The action has checked the role.
-    actor, masker = Actor(run.created_by, Role.DEVELOPER), current_masker()
+    actor, masker = Actor(job.created_by, Role.DEVELOPER), current_masker()
+    options = read_options(run.options)
+    left_out: list[str] = []
+
+    def open_files() -> Iterator[FileRecords]:
+        left_out.clear()
+        return staged_files.open_staged(run.files, options.format, options.mapping, left_out.append)
+
     try:
-        perform_import(actor, run, lambda: open_staged(run), masker, tell)
+        perform_import(actor, run, open_files, masker, tell)
+        note_left_out(run, left_out, masker)
     except LoopError:
         raise
     except Exception as error:

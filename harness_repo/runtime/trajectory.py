@@ -144,11 +144,15 @@ class Trajectory:
 
         Messages, arguments and results in it are those of the trajectory, and no copies.
         """
+        stored: dict[str, Any] = make_storable(self.to_fields())
+        return stored
+
+    def to_fields(self) -> dict[str, Any]:
+        """The same of a trajectory that is known to be fit to be stored."""
         record = {"format": FORMAT, **vars(self), "usage": to_fields(self.usage)}
         for name in _LISTS:
             record[name] = [to_fields(entry) for entry in record[name]]
-        stored: dict[str, Any] = make_storable(record)
-        return stored
+        return record
 
     def evidence(self) -> list[dict[str, Any]]:
         """What the agent learnt from tools, for a judge: [{"tool", "arguments", "result"}], skills left out.

@@ -1,5 +1,6 @@
 // Keyboard on lists: j and k move, Enter or o opens, / searches, ? explains; on the page of one thing of a list, j and k
-// go to the next and the previous one. Menus close on Escape or a click outside.
+// go to the next and the previous one. Ctrl+Enter sends the form that one is in, in the small ones Enter where it is no
+// new line. Escape leaves a field; menus close on it, too, or on a click outside.
 (() => {
   "use strict";
   const rows = () => [...document.querySelectorAll("[data-row]")];
@@ -15,6 +16,9 @@
     row.scrollIntoView({ block: "nearest" });
   };
   const current = () => rows().findIndex((row) => row.classList.contains("selected"));
+
+  // From the search box: the row at hand, else the first one.
+  document.addEventListener("workbench:rows", () => select(Math.max(0, current())));
 
   const move = (by) => {
     if (rows().length) select(current() + by);
@@ -33,11 +37,44 @@
   const act = (key) => {
     const control = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
     if (!control) return null;
-    return () => (control.matches("input, textarea, select") ? control.focus() : control.click());
+    return () => {
+      if (control.matches("input, textarea, select")) control.focus();
+      else control.click();
+      // At once, for whoever types on.
+      if (control.matches("summary")) enter(control.parentElement);
+    };
   };
 
+  const enter = (fold) => {
+    if (!fold.matches?.("details.fold[open]") || fold.contains(document.activeElement?.closest(".drop"))) return;
+    const refused = fold.querySelector(".drop [aria-invalid=true]");
+    (refused || fold.querySelector(".drop textarea, .drop select, .drop input:not([type=hidden])"))?.focus();
+  };
+
+  // What sends the form that a field is in; a form can be many, each with its button beside the fields.
+  const send = (field) => {
+    const small = field.closest(".drop, .line-form");
+    const buttons = (small || field.form)?.querySelectorAll("button:not([type=button], [disabled])") || [];
+    // Which of several is meant, a large form doesn't say.
+    if (small || buttons.length === 1) buttons[0]?.click();
+  };
+  const sends = (event) =>
+    event.key === "Enter" &&
+    !event.isComposing &&
+    (event.ctrlKey || event.metaKey
+      ? event.target.matches("input, textarea, select")
+      : event.target.matches(".drop select, .line-form select"));
+
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") closeFolds(null);
+    if (event.key === "Escape") {
+      closeFolds(null);
+      if (isTyping(event.target) && !event.isComposing) event.target.blur();
+    }
+    if (sends(event)) {
+      event.preventDefault();
+      send(event.target);
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     const action = actions[event.key] || act(event.key);
     if (!action) return;
@@ -56,15 +93,11 @@
     if (event.target.closest("[data-close]")) event.target.closest("dialog")?.close();
   });
   // Opening a fold puts the cursor into its first field.
-  document.addEventListener(
-    "toggle",
-    (event) => {
-      if (!event.target.matches?.("details.fold[open]")) return;
-      const refused = event.target.querySelector(".drop [aria-invalid=true]");
-      (refused || event.target.querySelector(".drop textarea, .drop select, .drop input:not([type=hidden])"))?.focus();
-    },
-    true,
-  );
+  document.addEventListener("toggle", (event) => enter(event.target), true);
+  // A link to a field leads into it.
+  const named = document.getElementById(location.hash.slice(1));
+  if (named?.matches("input, textarea, select")) named.focus();
+
   // Choices that act at once when scripts run; without them the button beside them does it.
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-autosubmit]");

@@ -72,7 +72,7 @@
   document.addEventListener(
     "keydown",
     (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
       if (event.key === "Enter") pressOwnButton(event);
       if (isTyping(event.target)) return;
       if (event.key === "Escape" && !document.querySelector("details.fold[open]")) chooseNothing();

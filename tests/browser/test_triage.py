@@ -43,7 +43,7 @@ def test_rows_are_chosen_and_tagged_by_keyboard(inbox: Page) -> None:
 def test_the_row_at_hand_is_ignored_and_the_cursor_stays(inbox: Page) -> None:
     press(inbox, "j", "j", "i")
     inbox.keyboard.type("noise")
-    press(inbox, "Tab", "Enter")
+    press(inbox, "Enter")
 
     expect(inbox.get_by_text("1 case is ignored.")).to_be_visible()
     assert read("state") == ["open", "ignored", "open", "open", "open", "open"]
@@ -52,7 +52,7 @@ def test_the_row_at_hand_is_ignored_and_the_cursor_stays(inbox: Page) -> None:
 
 def test_the_last_action_is_undone_by_keyboard(inbox: Page) -> None:
     press(inbox, "*", "a")
-    press(inbox, "Tab", "Enter")
+    press(inbox, "Enter")
     expect(inbox.get_by_text("6 cases are assigned.")).to_be_visible()
     assert read("assignee__username") == ["olga"] * 6
 
@@ -66,10 +66,8 @@ def test_all_that_pass_a_search_are_chosen_by_keyboard(inbox: Page) -> None:
     press(inbox, "/")
     inbox.keyboard.type("后价")
     expect(inbox.locator("[data-row]")).to_have_count(3)
-    inbox.keyboard.press("Escape")
-    inbox.locator("body").click(position={"x": 5, "y": 5})
 
-    press(inbox, "A")
+    press(inbox, "Escape", "A")
     expect(inbox.get_by_text("All 3 cases that pass the filters")).to_be_visible()
     press(inbox, "t")
     inbox.keyboard.type("price")
@@ -78,6 +76,97 @@ def test_all_that_pass_a_search_are_chosen_by_keyboard(inbox: Page) -> None:
     expect(inbox.get_by_text("3 cases have the tag now.")).to_be_visible()
     assert read("tags") == [["price"], []] * 3
     expect(inbox).to_have_url(re.compile("text="))
+
+
+def test_a_search_is_left_for_the_first_row_by_enter(inbox: Page) -> None:
+    press(inbox, "/")
+    inbox.keyboard.type("后价")
+    press(inbox, "Enter")
+    expect(inbox.locator("tr.selected")).to_contain_text("case 5")
+    press(inbox, "j", "x", "i")
+    inbox.keyboard.type("noise")
+    press(inbox, "Enter")
+
+    expect(inbox.get_by_text("1 case is ignored.")).to_be_visible()
+    assert read("state") == ["open", "open", "ignored", "open", "open", "open"]
+    expect(inbox.get_by_label("Search")).to_have_value("后价")
+
+
+def test_keys_wait_for_the_list_that_is_searched(inbox: Page) -> None:
+    with inbox.expect_navigation(url=re.compile("state=open")):
+        inbox.keyboard.press("/")
+        inbox.keyboard.type("case 1")
+        # Without a pause: the old list's first row is another case.
+        press(inbox, "Enter", "x", "t", *"late", "Enter")
+        expect(inbox.get_by_text("1 case has the tag now.")).to_be_visible()
+
+    assert read("tags") == [[], [], [], [], ["late"], []]
+
+
+def test_escape_leaves_the_search_as_it_is(inbox: Page) -> None:
+    press(inbox, "/")
+    inbox.keyboard.type("后价")
+    press(inbox, "Escape")
+
+    expect(inbox.locator("tr.selected")).to_contain_text("case 5")
+    expect(inbox.locator("[data-row]")).to_have_count(3)
+    expect(inbox.get_by_label("Search")).to_have_value("后价")
+    expect(inbox.get_by_label("Search")).not_to_be_focused()
+
+
+def test_what_was_chosen_stays_when_a_search_is_over(inbox: Page) -> None:
+    press(inbox, "/")
+    inbox.keyboard.type("后价")
+    press(inbox, "Enter", "x")
+    # Longer than typing waits before it searches.
+    inbox.wait_for_timeout(600)
+
+    expect(inbox.locator("output[data-chosen]")).to_have_text("1")
+
+
+def test_the_address_of_a_search_has_no_empty_parameters(inbox: Page) -> None:
+    press(inbox, "/")
+    inbox.keyboard.type("refund")
+    press(inbox, "Enter")
+
+    expect(inbox).to_have_url(re.compile(r"/cases/\?text=refund&state=open$"))
+
+
+def test_all_states_can_still_be_asked_for(inbox: Page) -> None:
+    inbox.get_by_label("State").select_option("")
+
+    expect(inbox).to_have_url(re.compile(r"/cases/\?state=$"))
+
+
+def test_what_was_said_of_an_action_is_gone_with_the_next_search(inbox: Page) -> None:
+    press(inbox, "j", "i")
+    inbox.keyboard.type("noise")
+    press(inbox, "Enter")
+    expect(inbox.get_by_text("1 case is ignored.")).to_be_visible()
+
+    press(inbox, "/")
+    inbox.keyboard.type("refund")
+    press(inbox, "Enter")
+
+    expect(inbox.get_by_text("1 case is ignored.")).to_have_count(0)
+
+
+def test_n_leads_into_the_note_of_the_row(inbox: Page) -> None:
+    press(inbox, "j", "n")
+    expect(inbox.get_by_label("Note")).to_be_focused()
+    inbox.keyboard.type("look here")
+    press(inbox, "Control+Enter")
+
+    expect(inbox.get_by_text("look here")).to_be_visible()
+    press(inbox, "a")
+    inbox.get_by_label("Assigned to").select_option("olga")
+    press(inbox, "Enter")
+    expect(inbox.get_by_label("Assigned to")).to_have_value("olga")
+    press(inbox, "i")
+    inbox.keyboard.type("seen")
+    press(inbox, "Control+Enter")
+    expect(inbox.get_by_text("Ignored because: seen")).to_be_visible()
+    assert read("assignee__username")[0] == "olga"
 
 
 def test_a_row_is_opened_and_left_within_the_list(inbox: Page) -> None:

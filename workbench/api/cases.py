@@ -105,7 +105,8 @@ def push(request: HttpRequest, how: Query[HowToRead]) -> Status[Any]:
         report = push_cases(source, data, fmt=how.format)
     except BrokenInput as problem:
         raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem)) from None
-    is_useless = report.rejected == report.read
+    # Nothing to push is no mistake.
+    is_useless = bool(report.read) and report.rejected == report.read
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_useless else HTTPStatus.OK
     return Status(status, _describe(report))
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from evolution.actions import bulk
 from evolution.actions.bulk import Chosen
-from evolution.actors import Actor
+from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.models import BulkAction, Cluster, Harness
 from evolution.queries.case_filters import CaseFilter
@@ -39,6 +39,7 @@ def case_bulk(request: Request, harness: str) -> HttpResponse:
     """Do what the button says to the chosen cases, and come back to the list as it was."""
     record = get_harness_for(request, harness)
     with told(request):
+        actor_of(request).require(Role.DEVELOPER)
         given = read_form(BulkForm(request.POST))
         if given["verb"] == "dataset":
             return _to_dataset(request, record, given)

@@ -13,6 +13,7 @@ from evolution.queries.cluster_runs import list_runs
 from evolution.queries.clusters import count_open, count_unclustered
 from workbench.access import Request, get_harness_for
 from workbench.rendering import render_page
+from workbench.text_marks import spell
 from workbench.views.clusters import around_bulk
 
 
@@ -49,7 +50,8 @@ def map_points(request: Request, harness: str) -> HttpResponse:
         raise Http404
     whole = ClusterRun.objects.get(pk=run.pk)
     drawn = draw_map(whole, as_it_was=run != runs[0])
-    return JsonResponse({**vars(drawn), "clusters": [vars(cluster) for cluster in drawn.clusters]})
+    clusters = [{**vars(cluster), "name": spell(cluster.name)} for cluster in drawn.clusters]
+    return JsonResponse({**vars(drawn), "titles": list(map(spell, drawn.titles)), "clusters": clusters})
 
 
 def _find(request: Request, runs: list[ClusterRun]) -> ClusterRun | None:

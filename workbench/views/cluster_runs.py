@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
@@ -11,6 +12,9 @@ from evolution.queries.clusters import count_unclustered
 from workbench.access import Request, get_harness_for
 from workbench.forms import CompareRunsForm
 from workbench.rendering import render_page
+
+# Clusters of a comparison on one page.
+PAGE_SIZE = 100
 
 
 @require_safe
@@ -37,7 +41,9 @@ def compare(request: Request, harness: str) -> HttpResponse:
     context: dict[str, Any] = {"runs": runs, "loose": count_unclustered(record)}
     if chosen:
         before, after = (ClusterRun.objects.get(pk=run.pk) for run in chosen)
-        context |= {"comparison": compare_runs(before, after), "before": before, "after": after}
+        comparison = compare_runs(before, after)
+        page = Paginator(comparison.fates, PAGE_SIZE).get_page(request.GET.get("page", 1))
+        context |= {"comparison": comparison, "page": page, "before": before, "after": after}
         if given.get("was") is not None and given.get("now") is not None:
             context |= _flow(record, before, after, given["was"], given["now"])
     return render_page(request, "cluster_compare.html", context, record)

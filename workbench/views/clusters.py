@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import clusters as cluster_actions
 from evolution.actions import diagnosis as diagnosis_actions
+from evolution.actors import Role
 from evolution.models import Cluster, Harness
 from evolution.queries import clusters as cluster_queries
 from evolution.queries.case_filters import UNCLUSTERED, CaseFilter
@@ -102,13 +103,13 @@ def start(request: Request, harness: str) -> HttpResponse:
 def create(request: Request, harness: str) -> HttpResponse:
     """Make a cluster of the chosen cases."""
     record = get_harness_for(request, harness)
+    actor = actor_of(request)
     with told(request, _("The cluster is made.")):
+        actor.require(Role.DEVELOPER)
         given = read_form(GroupForm(request.POST))
         chosen = read_selection(request, given)
         ids = find_ids(record, chosen) if isinstance(chosen, CaseFilter) else chosen
-        cluster = cluster_actions.create_cluster(
-            actor_of(request), record, list(ids), given["name"], given["reason"]
-        )
+        cluster = cluster_actions.create_cluster(actor, record, list(ids), given["name"], given["reason"])
         return redirect("cluster", harness, cluster.number)
     return redirect("clusters", harness)
 

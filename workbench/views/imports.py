@@ -129,8 +129,10 @@ def start(request: Request, harness: str, pk: int) -> HttpResponse:
     record = get_harness_for(request, harness)
     form = ImportSettingsForm(request.POST)
     with told(request):
+        actor = actor_of(request)
+        actor.require(Role.DEVELOPER)
         options = read_settings(form)
-        actor, name = actor_of(request), form.cleaned_data["source"]
+        name = form.cleaned_data["source"]
         source = import_actions.ensure_source(actor, record, name) if name else None
         if source is not None and form.cleaned_data["remember"]:
             import_actions.remember_settings(actor, source, options)

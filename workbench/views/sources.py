@@ -79,6 +79,7 @@ def _show(request: Request, source: Source, token: str = "") -> HttpResponse:
         "source": source,
         "line": source_queries.source_line(source),
         "waiting": source_queries.count_waiting(source),
+        "traces": source_queries.count_assembled(source),
         "days": source_queries.DAYS,
         "token": token,
         "cases_url": request.build_absolute_uri(reverse("api-1:push")),

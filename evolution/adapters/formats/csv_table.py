@@ -23,7 +23,7 @@ from evolution.adapters.formats.content import failure_of
 from evolution.adapters.formats.items import Item, Where, each
 from evolution.adapters.formats.mapping import guess_mapping, map_fields
 from evolution.adapters.formats.values import RecordProblem, escape
-from evolution.ports import Record, Rejected
+from evolution.ports import Found, Record
 
 NAME = SOURCE = "csv"
 DELIMITERS = (",", "\t", ";", "|")
@@ -65,16 +65,18 @@ def fits(value: Any) -> bool:  # noqa: ARG001  the frame asks all formats
     return False
 
 
-def fits_head(head: bytes, where: Where) -> bool:
+def fits_head(head: bytes, where: Where, least_columns: int = 1) -> bool:
     """Say whether a file's beginning is a table with a column that is known, or whose name says that it is one."""
     if b"\x00" in head:
         return False
-    if where.name.lower().removesuffix(".gz").endswith((".csv", ".tsv")) or where.mapping:
+    is_said = where.name.lower().removesuffix(".gz").endswith((".csv", ".tsv")) or bool(where.mapping)
+    if is_said and least_columns == 1:
         return True
     text = head.decode(_encoding_of(head.splitlines()), "replace")
     delimiter, lines = _sniff(io.StringIO(text, newline=""))
     columns = _columns(next(_read_rows(lines, delimiter), None))
-    return bool({"request", "messages"} & guess_mapping(columns).keys())
+    known = {"request", "messages"} & {**guess_mapping(columns), **where.mapping}.keys()
+    return bool(known) and len(columns) >= least_columns
 
 
 def look_at(open_text: Open, rows: int = 5) -> Table:
@@ -89,11 +91,11 @@ def look_at(open_text: Open, rows: int = 5) -> Table:
     return Table(columns, delimiter, encoding, guess_mapping(columns), first)
 
 
-def read_rows(open_text: Open, where: Where) -> Iterator[Record | Rejected]:
+def read_rows(open_text: Open, where: Where) -> Iterator[Found]:
     """The records of a table, which is opened twice: the encoding shows in all of it."""
     encoding = find_encoding(open_text)
     with open_text() as content:
-        yield from read(_items(content, encoding), where)
+        yield from read(_items(content, encoding, where), where)
 
 
 def read_item(item: dict[str, Any], where: Where, line: int) -> Record:
@@ -151,7 +153,8 @@ def _lines(content: BufferedReader, encoding: str) -> Iterator[str]:
     text = io.TextIOWrapper(content, encoding, errors="surrogateescape", newline="")
     try:
         while line := text.readline(MOST_FIELD):
-            yield line
+            # Files were put one behind the other.
+            yield line.removeprefix("\ufeff")
     finally:
         text.detach()
 
@@ -185,18 +188,30 @@ def _rate(sample: Sequence[str], delimiter: str) -> tuple[int, int, int]:
     return (len(guess_mapping(rows[0])), same, len(rows[0]))
 
 
-def _items(content: BufferedReader, encoding: str) -> Iterator[Item]:
+def _items(content: BufferedReader, encoding: str, where: Where) -> Iterator[Item]:
     delimiter, numbered = _sniff(_lines(content, encoding))
     rows = _read_rows(numbered, delimiter)
+    header: list[str] | RecordProblem = []
     columns: list[str] = []
-    line = 1
+    line, count = 1, 0
     for line, fields in rows:
         if not columns and isinstance(fields, list):
-            columns = _columns((line, fields))
-            continue
-        yield Item(line, _as_object(fields, columns), is_clean=True)
+            header, columns = fields, _columns((line, fields))
+        elif fields != header or len(columns) == 1:
+            count += 1
+            yield Item(line, _as_object(fields, columns), is_clean=True)
+    if not count:
+        yield from _check_header(columns, where)
     if broken := failure_of(content):
         yield Item(line + 1, RecordProblem(_("the file breaks off here: %(problem)s") % {"problem": broken}))
+
+
+def _check_header(columns: Sequence[str], where: Where) -> Iterator[Item]:
+    """A row without any below it may be no header, but a record of something else."""
+    try:
+        _complete(columns, where)
+    except RecordProblem as problem:
+        yield Item(1, problem)
 
 
 def _columns(row: "tuple[int, list[str] | RecordProblem] | None") -> list[str]:

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -31,7 +31,7 @@ from evolution.adapters.formats.items import ArchiveReader, Item, Reader, Where
 from evolution.adapters.formats.json_items import read_json
 from evolution.adapters.formats.values import RecordProblem, escape
 from evolution.errors import BrokenInput
-from evolution.ports import Record, Rejected
+from evolution.ports import Found, Record, Rejected, read_found
 
 # A format's name and its reader; the first that fits is taken, so the more particular ones come first.
 READERS: dict[str, Reader] = {
@@ -58,8 +58,8 @@ FORMATS = ("auto", *READERS, *(name for name in ARCHIVE_READERS if name not in R
 # Formats that a mapping goes with.
 MAPPED = frozenset({"auto", jsonl.NAME, csv_table.NAME})
 
-# Values that are looked at for a file's format.
-_LOOKED_AT = 100
+# Values that are kept while a file's format is looked for, so that a small file is not read twice.
+_KEPT = 100
 _HEAD = 2**16
 _STARTS_JSON = re.compile(rb"^[ \t\r]*[{\[]", re.MULTILINE)
 
@@ -71,12 +71,24 @@ class FileRecords(NamedTuple):
     name: str
     # what it was found to be, "" where it is nothing known
     format: str
-    # the file is opened when they are asked for
-    records: Iterator[Record | Rejected]
+    # its records, some of them unread; the file is opened when they are asked for
+    unread: Iterator[Found]
+
+    @property
+    def records(self) -> Iterator[Record | Rejected]:
+        """Its records; like `unread` they can be had once."""
+        return map(read_found, self.unread)
+
+
+# Is told the name of each file that holds no records, and is not expected to.
+LeaveOut = Callable[[str], object]
 
 
 def open_records(
-    path: Path, fmt: str = "auto", mapping: Mapping[str, str] | None = None
+    path: Path,
+    fmt: str = "auto",
+    mapping: Mapping[str, str] | None = None,
+    leave_out: LeaveOut = lambda _name: None,
 ) -> Iterator[FileRecords]:
     """Open a file, an archive or a folder, and hand over the records of each file in it, one after the other.
 
@@ -87,15 +99,19 @@ def open_records(
     if not path.exists():
         what = {"name": escape(str(path)), "problem": _("there is no such file or folder")}
         raise BrokenInput(_("%(name)s can't be opened: %(problem)s") % what)
-    yield from _open_all(files.open_path(path, _takes_archive), fmt, mapping or {})
+    yield from _open_all(files.open_path(path, _takes_archive), fmt, mapping or {}, leave_out)
 
 
 def open_stream(
-    stream: BinaryIO, name: str, fmt: str = "auto", mapping: Mapping[str, str] | None = None
+    stream: BinaryIO,
+    name: str,
+    fmt: str = "auto",
+    mapping: Mapping[str, str] | None = None,
+    leave_out: LeaveOut = lambda _name: None,
 ) -> Iterator[FileRecords]:
     """The same for a stream that can be sought in, such as an upload; `name` is shown to people, and used for ids."""
     check_format(fmt, mapping)
-    yield from _open_all(files.open_upload(stream, name, _takes_archive), fmt, mapping or {})
+    yield from _open_all(files.open_upload(stream, name, _takes_archive), fmt, mapping or {}, leave_out)
 
 
 def check_format(fmt: str, mapping: Mapping[str, str] | None = None) -> None:
@@ -143,13 +159,19 @@ def _takes_archive(names: list[str]) -> bool:
     return any(reader.fits_archive(names) for reader in ARCHIVE_READERS.values())
 
 
-def _open_all(found: Iterator[files.File], fmt: str, mapping: Mapping[str, str]) -> Iterator[FileRecords]:
+def _open_all(
+    found: Iterator[files.File], fmt: str, mapping: Mapping[str, str], leave_out: LeaveOut
+) -> Iterator[FileRecords]:
     for file in found:
         where = Where(file.name, file.stem, mapping)
         try:
-            yield _open_one(file, fmt, where)
+            opened = _open_one(file, fmt, where)
         except BROKEN as error:
-            yield _unreadable(where, describe_failure(error))
+            opened = _unreadable(where, describe_failure(error))
+        if file.is_doubtful and not opened.format:
+            leave_out(file.name)
+        else:
+            yield opened
 
 
 def _open_one(file: files.File, fmt: str, where: Where) -> FileRecords:
@@ -159,6 +181,12 @@ def _open_one(file: files.File, fmt: str, where: Where) -> FileRecords:
     if file.members:
         reader = next(r for r in ARCHIVE_READERS.values() if r.fits_archive(file.members))
         return FileRecords(where.name, reader.NAME, _read_archive(file, reader, where))
+    if file.is_doubtful and not _seems_an_export(file, where):
+        return _unreadable(where, _describe_unknown())
+    return _open_content(file, fmt, where)
+
+
+def _open_content(file: files.File, fmt: str, where: Where) -> FileRecords:
     with file.open_text() as content:
         head = content.peek(_HEAD)[:_HEAD]
         if not head.strip():
@@ -171,6 +199,19 @@ def _open_one(file: files.File, fmt: str, where: Where) -> FileRecords:
     return FileRecords(where.name, "", iter([Rejected(1, _describe_unknown())]))
 
 
+def _seems_an_export(file: files.File, where: Where) -> bool:
+    """Say whether a file with any name begins with a JSON value, or with columns that are known.
+
+    Notes quote JSON, and begin with words.
+    """
+    with file.open_text() as content:
+        head = content.peek(_HEAD)[:_HEAD]
+        if head.lstrip()[:1] not in {b"{", b"["}:
+            return csv_table.fits_head(head, where, least_columns=2)
+        first = next(read_json(content), None)
+    return first is not None and not isinstance(first.value, RecordProblem)
+
+
 def _read_archive(file: files.File, reader: ArchiveReader, where: Where) -> Iterator[Record | Rejected]:
     with file.opener() as stream:
         yield from reader.read_archive(stream, where)
@@ -180,11 +221,30 @@ def _open_json(file: files.File, items: Iterator[Item], fmt: str, where: Where) 
     first: list[Item] = []
     name = fmt if fmt != "auto" else _find_format(items, first, where)
     # A document, which may be large, is not parsed twice.
-    ahead = list(islice(items, 1))
-    everything = iter([*first, *ahead]) if not ahead else _read_again(file)
+    is_whole = len(first) < _KEPT and not list(islice(items, 1))
+    everything = iter(first) if is_whole and first else _read_again(file)
     if not name:
         return FileRecords(where.name, "" if first else jsonl.NAME, _reject_all(everything))
-    return FileRecords(where.name, name, READERS[name].read(everything, where))
+    if fmt == "auto":
+        return FileRecords(where.name, name, READERS[name].read(everything, where))
+    return FileRecords(where.name, name, _read_forced(READERS[name], everything, where))
+
+
+def _read_forced(reader: Reader, items: Iterator[Item], where: Where) -> Iterator[Found]:
+    """Read a file as people say that it is; where it is not, nothing of it must be lost without a word."""
+    last: list[Item] = []
+
+    def note() -> Iterator[Item]:
+        for item in items:
+            last[:] = [item]
+            yield item
+
+    is_empty = True
+    for found in reader.read(note(), where):
+        is_empty = False
+        yield found
+    if is_empty and last:
+        yield Rejected(1, _("the file holds nothing in the format %(format)s") % {"format": reader.NAME})
 
 
 def _read_again(file: files.File) -> Iterator[Item]:
@@ -193,9 +253,10 @@ def _read_again(file: files.File) -> Iterator[Item]:
 
 
 def _find_format(items: Iterator[Item], looked_at: list[Item], where: Where) -> str:
-    """The format of the first item that is in one; what was read for it is added to `looked_at`."""
-    for item in islice(items, _LOOKED_AT):
-        looked_at.append(item)
+    """The format of the first item that is in one; the first of what was read for it is added to `looked_at`."""
+    for item in items:
+        if len(looked_at) < _KEPT:
+            looked_at.append(item)
         if where.mapping:
             return jsonl.NAME
         for name, reader in READERS.items():

@@ -8,8 +8,9 @@ import gzip
 import os
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -34,9 +35,12 @@ MOST_RATIO = 200
 MOST_MEMBERS = 100_000
 # A packed file, that in an archive, and that packed again.
 MOST_LAYERS = 3
-# Of a folder's or an archive's files those that may hold records.
+# Of a folder's or an archive's files those that may hold records. What else is there may, too, and mostly does not.
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".gz", ".zst", ".zip", ".eval", ".log"})
 _PACKED = frozenset({".gz", ".zst"})
+
+# Folders of an archive, and beginnings of their names, in which nothing is that people put there.
+_HIDDEN = (".", "__MACOSX")
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 TakesArchive = Callable[[list[str]], bool]
@@ -55,6 +59,8 @@ class File:
     limit: int | None = None
     # what is in it, where it is an archive that one of the formats reads as a whole
     members: list[str] = field(default_factory=list)
+    # Its name does not say that it holds records: it is no loss where its content does not, either.
+    is_doubtful: bool = False
 
     def __post_init__(self) -> None:
         self.name = escape(self.name)
@@ -85,9 +91,10 @@ def open_path(path: Path, takes_archive: TakesArchive) -> Iterator[File]:
     if not path.is_dir():
         yield from _take_apart(File(path.name, _path_opener(path)), takes_archive)
         return
-    for found in _walk(path):
+    for found in walk(path):
         shown = f"{path.resolve().name}/{found.relative_to(path).as_posix()}"
-        yield from _take_apart(File(shown, _path_opener(found)), takes_archive)
+        file = File(shown, _path_opener(found), is_doubtful=not _may_hold_records(found.name))
+        yield from _take_apart(file, takes_archive)
 
 
 def open_upload(stream: BinaryIO, name: str, takes_archive: TakesArchive) -> Iterator[File]:
@@ -101,28 +108,22 @@ def open_upload(stream: BinaryIO, name: str, takes_archive: TakesArchive) -> Ite
     yield from _take_apart(File(name, opener), takes_archive)
 
 
-def _walk(path: Path) -> Iterator[Path]:
-    """Files that may hold records, in the order of their names; hidden ones and links to folders are left out."""
+def walk(path: Path) -> Iterator[Path]:
+    """The files of a folder in the order of their names; hidden ones and links to folders are left out."""
     for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for found in (Path(folder, name) for name in sorted(names)):
-            if found.is_file() and (_may_hold_records(found.name) or _is_json_text(found)):
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
+        for found in (Path(folder, name) for name in sorted(names) if not is_hidden(name)):
+            if found.is_file():
                 yield found
 
 
-def _is_json_text(path: Path) -> bool:
-    """Say whether a text file is JSON by its first characters; most are notes."""
-    if path.suffix.lower() != ".txt" or path.name.startswith("."):
-        return False
-    try:
-        with path.open("rb") as file:
-            return file.read(100).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
-    except OSError:
-        return False
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of that name is left out, and not even mentioned."""
+    return name.startswith(_HIDDEN) and name not in {".", ".."}
 
 
 def _may_hold_records(name: str) -> bool:
-    return not name.startswith(".") and PurePosixPath(name).suffix.lower() in SUFFIXES
+    return PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
 def _path_opener(path: Path) -> Opener:
@@ -138,7 +139,10 @@ def _take_apart(file: File, takes_archive: TakesArchive, layers: int = MOST_LAYE
     kind, failure = _look_at(file)
     if kind and not layers:
         failure = _("packed too many times")
-    if failure:
+    if file.is_doubtful and (failure or kind == "zip"):
+        # Documents of many kinds are archives.
+        yield File(file.name, file.opener, failure or _("it is no export"), is_doubtful=True)
+    elif failure:
         yield File(file.name, file.opener, failure)
     elif kind == "zip":
         yield from _open_archive(file, takes_archive, layers)
@@ -175,7 +179,8 @@ def _unpack(file: File, kind: str) -> File:
             with opened as stream:
                 yield stream
 
-    return File(file.name, opener, limit=max(SMALL_BYTES, MOST_RATIO * _size(file)))
+    limit = max(SMALL_BYTES, MOST_RATIO * _size(file))
+    return File(file.name, opener, limit=limit, is_doubtful=file.is_doubtful)
 
 
 def _size(file: File) -> int:
@@ -184,12 +189,30 @@ def _size(file: File) -> int:
         return stream.seek(0, os.SEEK_END) if (file.limit is None) else 0
 
 
+class _Archive:
+    """An archive that stays open as long as anybody has it: its table of contents is read once."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
+        self._opened: zipfile.ZipFile | None = None
+
+    @property
+    def opened(self) -> "zipfile.ZipFile":
+        """Opened when it is first asked for; raises what BROKEN names."""
+        if self._opened is None:
+            with ExitStack() as stack:
+                stream = stack.enter_context(self._opener())
+                self._opened = stack.enter_context(zipfile.ZipFile(stream))
+                weakref.finalize(self, stack.pop_all().close)
+        return self._opened
+
+
 def _open_archive(file: File, takes_archive: TakesArchive, layers: int) -> Iterator[File]:
-    """The members of an archive, in its order, each opened from the archive anew."""
+    """The members of an archive, in its order."""
     seekable = _make_seekable(file)
+    archive = _Archive(seekable)
     try:
-        with seekable() as stream, zipfile.ZipFile(stream) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
+        members = [member for member in archive.opened.infolist() if not member.is_dir()]
     except BROKEN as error:
         yield File(file.name, file.opener, describe_failure(error))
         return
@@ -200,27 +223,20 @@ def _open_archive(file: File, takes_archive: TakesArchive, layers: int) -> Itera
         yield File(file.name, seekable, members=names)
     else:
         for member in members:
-            if len(members) == 1 or _is_wanted(member.filename):
-                yield from _take_apart(_member(file, seekable, member), takes_archive, layers - 1)
+            if not any(map(is_hidden, PurePosixPath(member.filename).parts)):
+                found = _member(file, archive, member, is_only=len(members) == 1)
+                yield from _take_apart(found, takes_archive, layers - 1)
 
 
-def _is_wanted(name: str) -> bool:
-    parts = PurePosixPath(name).parts
-    return (
-        bool(parts)
-        and _may_hold_records(parts[-1])
-        and not any(part.startswith((".", "__MACOSX")) for part in parts)
-    )
-
-
-def _member(file: File, seekable: Opener, member: "zipfile.ZipInfo") -> File:
+def _member(file: File, archive: _Archive, member: "zipfile.ZipInfo", *, is_only: bool) -> File:
     @contextmanager
     def opener() -> Iterator[BinaryIO]:
-        with seekable() as stream, zipfile.ZipFile(stream) as archive, archive.open(member) as opened:
+        with archive.opened.open(member) as opened:
             yield opened  # type: ignore[misc]  # the class has all that is used of a BinaryIO
 
     limit = max(SMALL_BYTES, MOST_RATIO * member.compress_size)
-    return File(f"{file.name}/{_member_name(member)}", opener, limit=limit)
+    is_doubtful = not is_only and not _may_hold_records(member.filename)
+    return File(f"{file.name}/{_member_name(member)}", opener, limit=limit, is_doubtful=is_doubtful)
 
 
 def _member_name(member: "zipfile.ZipInfo") -> str:

@@ -4,22 +4,25 @@ A reader is a module, or anything else, with
 
     NAME = "my-format"
     def fits(value) -> bool: ...                         does one JSON value look like this format
-    def read(items, where) -> Iterator[Record | Rejected]: ...
+    def read(items, where) -> Iterator[Found]: ...
 
 `read` is lazy, and never raises for a bad item: that becomes a Rejected, and the rest goes on. `each` makes such a
 `read` for formats with one record per item. A reader of archives has `fits_archive(names)` and
 `read_archive(stream, where)` besides. What counts as a record is for a reader's docstring to say.
 """
 
+import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from django.utils.translation import gettext as _
 
 from evolution.adapters.formats.values import RecordProblem, clean
-from evolution.ports import Record, Rejected
+from evolution.ports import Found, Record, Rejected, Unread
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +42,8 @@ class Item(NamedTuple):
     # its place on the line, 1-based; 0 for the first or only one
     number: int = 0
     is_clean: bool = False
+    # the text that it is, where nothing else is in it
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,10 @@ class Where:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-Read = Callable[[Iterator[Item], Where], Iterator[Record | Rejected]]
+Read = Callable[[Iterator[Item], Where], Iterator[Found]]
+ReadItem = Callable[[dict[str, Any], Where, int], Record]
+# Source and source id of an object, as `ReadItem` finds them.
+NameItem = Callable[[dict[str, Any]], tuple[str, str]]
 
 
 class Reader(Protocol):
@@ -67,7 +75,7 @@ class Reader(Protocol):
     def fits(self, value: Any) -> bool:
         """Say whether one JSON value looks like this format."""
 
-    def read(self, items: Iterator[Item], where: Where) -> Iterator[Record | Rejected]:
+    def read(self, items: Iterator[Item], where: Where) -> Iterator[Found]:
         """Read the records of a file, lazily."""
 
 
@@ -85,19 +93,42 @@ class ArchiveReader(Protocol):
         """Read the records of an archive; the stream can be sought in."""
 
 
-def each(read_item: Callable[[dict[str, Any], Where, int], Record]) -> Read:
-    """Make a `read` of a function that turns one object, its file and line into a record, or raises RecordProblem."""
+def each(read_item: ReadItem, name_item: NameItem | None = None) -> Read:
+    """Make a `read` of a function that turns one object, its file and line into a record, or raises RecordProblem.
 
-    def read(items: Iterator[Item], where: Where) -> Iterator[Record | Rejected]:
+    With `name_item` its records are handed over unread. That is for formats of which a record is what its text says,
+    whatever the file is called.
+    """
+
+    def read(items: Iterator[Item], where: Where) -> Iterator[Found]:
         for item in items:
-            yield _read_one(read_item, item, where)
+            unread = _put_off(read_item, name_item, item, where) if name_item and item.text else None
+            yield unread or _read_one(read_item, item, where)
 
     return read
 
 
-def _read_one(
-    read_item: Callable[[dict[str, Any], Where, int], Record], item: Item, where: Where
-) -> Record | Rejected:
+def _put_off(read_item: ReadItem, name_item: NameItem, item: Item, where: Where) -> Unread | None:
+    """The record unread; None where that can't be, or where it can't be read."""
+    if where.mapping or not item.is_clean or not isinstance(item.value, dict):
+        return None
+    try:
+        source, source_id = name_item(item.value)
+    except (RecordProblem, TypeError, ValueError, LookupError, AttributeError, RecursionError):
+        return None
+    digest = hashlib.blake2b(item.text.encode("utf-8", "surrogatepass"), digest_size=16, key=_own_digest())
+    read = partial(_read_one, read_item, item._replace(text=""), where)
+    return Unread(source, source_id, item.line, digest.digest(), read)
+
+
+@cache
+def _own_digest() -> bytes:
+    """Of all readers as they are: what another version of them read is not taken for the same."""
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return hashlib.blake2b(code, digest_size=32).digest()
+
+
+def _read_one(read_item: ReadItem, item: Item, where: Where) -> Record | Rejected:
     try:
         return read_item(take_object(item), where, item.line)
     except RecordProblem as problem:

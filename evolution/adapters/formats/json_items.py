@@ -109,26 +109,27 @@ class _Lines:
         place = line.place
         while position < len(text):
             try:
-                value, position, is_clean = self._parse(text, position)
+                value, end, is_clean = self._parse(text, position)
             except json.JSONDecodeError as error:
                 yield self._read_on(line, text[position:], error, place)
                 return
             except RecursionError:
                 yield Item(line.number, RecordProblem(_("nested too deep to be read")), place)
                 return
-            rest = _skip(text, position)
+            rest = _skip(text, end)
             if rest < len(text) and text[rest] not in "{[":
                 yield Item(line.number, _extra(rest), place)
                 return
+            source = "" if isinstance(value, list) else text[position:end]
             position = rest
-            for item in self._flatten(line.number, value, place, is_clean=is_clean):
+            for item in self._flatten(line.number, value, place, source, is_clean=is_clean):
                 place = max(item.number, 1) + 1
                 yield item
 
-    def _flatten(self, number: int, value: Any, place: int, *, is_clean: bool) -> Iterator[Item]:
+    def _flatten(self, number: int, value: Any, place: int, text: str, *, is_clean: bool) -> Iterator[Item]:
         """The elements of a list, but a conversation stays whole."""
         if not isinstance(value, list) or is_conversation(value):
-            yield Item(number, value, place, is_clean)
+            yield Item(number, value, place, is_clean, text)
             return
         for offset, element in enumerate(value):
             yield Item(number, element, max(place, 1) + offset if place or offset else 0, is_clean)
@@ -147,7 +148,7 @@ class _Lines:
                 error = failure
             else:
                 self._push_rest_back(lines, text, end)
-                return Item(line.number, value, place, is_clean)
+                return Item(line.number, value, place, is_clean, text[:end])
             if not is_unfinished(text, error, error.pos):
                 return self._give_up(lines, describe(error, line.number), place)
             more = self._feed.take(max(len(text), 4096), self._limit - len(text))
@@ -162,7 +163,7 @@ class _Lines:
     def _why_no_more(self) -> str:
         if self._feed.has_more():
             return _("longer than %(size)d MB") % {"size": self._limit // 2**20}
-        return _("the file ends inside of it")
+        return _("cut off: the file ends inside of this record")
 
     def _push_rest_back(self, lines: list[Line], text: str, end: int) -> None:
         """Give back what stands behind the value."""

@@ -10,11 +10,12 @@
      "blamed_turn": 1, "source": "live-commerce", "harness_commit": "0123456789abcdef0123456789abcdef01234567"}
 
 `request` (an object, or a text), or `messages` (OpenAI chat messages), or a `trajectory` (trajectory/1) must be there;
-everything else may be missing. `case.schema.json` beside this file says what each field may be. Whether a record is a
-failure is for the rule of the import to say; `failed` is the source's own word, and a symptom says that it has. Without
-`id`, the record's content names it. Of a key that stands twice in an object, the last one counts.
+everything else may be missing. What each field may be, evolution/adapters/formats/case.schema.json says. Whether a
+record is a failure is for the rule of the import to say; `failed` is the source's own word, and a symptom says that it
+has. Without `id`, the record's content names it. Of a key that stands twice in an object, the last one counts.
 
-With a mapping, fields are taken from where it says; see `mapping`.
+A mapping says where fields are that are called otherwise, {"our field": "theirs"}: {"reply": "answer", "request":
+"trace.input.0.text", "scores.accuracy": "/eval/acc"}. Theirs is a column, a key, a dotted path or a JSON pointer.
 """
 
 import hashlib
@@ -54,9 +55,10 @@ def read_item(item: dict[str, Any], where: Where, line: int) -> Record:
         item = map_fields(item, where.mapping)
     trajectory = _trajectory(item)
     symptom = expect(item, "symptom", str, "")
+    source, source_id = name_item(item)
     return Record(
-        source=expect(item, "source", str, SOURCE)[:64] or SOURCE,
-        source_id=name_by_content(item),
+        source=source,
+        source_id=source_id,
         failed=expect(item, "failed", bool, True if symptom else None),
         line=line,
         request=_request(item, trajectory),
@@ -78,6 +80,11 @@ def read_item(item: dict[str, Any], where: Where, line: int) -> Record:
     )
 
 
+def name_item(item: dict[str, Any]) -> tuple[str, str]:
+    """Source and id of a cleaned line; raises RecordProblem."""
+    return expect(item, "source", str, SOURCE)[:64] or SOURCE, name_by_content(item)
+
+
 def name_by_content(item: dict[str, Any]) -> str:
     """The record's own id, or one that the same content always gets."""
     given = expect(item, "id", (str, int), None)
@@ -92,14 +99,14 @@ def _trajectory(item: dict[str, Any]) -> dict[str, Any]:
     if given is not None:
         return _checked_trajectory(given)
     if item.get("messages") is not None:
-        return build_trajectory(check_messages(item["messages"]))
+        return build_trajectory(check_messages(item["messages"]), is_clean=True)
     return {}
 
 
 def _checked_trajectory(given: dict[str, Any]) -> dict[str, Any]:
     """Keep what was handed over, as long as its lists are lists of objects; messages alone are enough."""
     messages = expect(given, "messages", list, [])
-    built = build_trajectory(check_messages(messages)) if messages else {}
+    built = build_trajectory(check_messages(messages), is_clean=True) if messages else {}
     for name in ("tool_calls", "hooks", "calls"):
         if not all(isinstance(entry, dict) for entry in expect(given, name, list, [])):
             raise RecordProblem(_("`%(name)s` must be a list of objects") % {"name": f"trajectory.{name}"})
@@ -162,4 +169,4 @@ def _reply(trajectory: dict[str, Any]) -> str:
     return reply if isinstance(reply, str) else last_reply(trajectory.get("messages") or [])
 
 
-read = each(read_item)
+read = each(read_item, name_item)

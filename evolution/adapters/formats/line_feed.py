@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 _BLOCK = 2**20
+# Within a file where several were put one behind the other.
+_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ class LineFeed:
         data += self._readline(limit + 1 - len(data))
         if not data:
             return None
+        if data.startswith(_MARK):
+            data = data[3:]
         self._number += 1
         if len(data) <= limit or data.endswith(b"\n"):
             return Line(self._number, data)
@@ -64,6 +68,7 @@ class LineFeed:
         """The first block of the next line that is not blank, which stays the next one; empty at the end."""
         while data := self._readline(_BLOCK):
             is_begun = not data.endswith(b"\n")
+            data = data.removeprefix(_MARK)
             if data.strip():
                 self._waiting.append(Line(self._number + 1, data, is_begun=is_begun))
                 self._number += not is_begun

@@ -19,7 +19,12 @@ _FOREIGN = re.compile("[\udc80-\udcff]")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 _DIGITS = re.compile(r"[\w.+-]*\Z")
 _BORDER = re.compile(r"\s*[,\]]")
+_FIRST_KEY = re.compile(r'\{\s*("[^"\\\n]*")\s*:')
 _TRIM = 2**20
+# Characters behind an element that is broken in which the next one is looked for.
+_LOOK_AHEAD = 2**20
+# More has to be read to say what it is.
+_UNFINISHED = object()
 
 
 class ListScan:
@@ -27,7 +32,7 @@ class ListScan:
 
     A missing comma or one too many does no harm. After an element that can't be parsed it goes on with the next line
     that starts as that element did, with the same space before a bracket; on one line, behind the bracket that closes
-    it.
+    it, or where its quotes are off, with the next object that has the first keys of the one before.
     """
 
     def __init__(self, feed: LineFeed, limit: int) -> None:
@@ -41,6 +46,8 @@ class ListScan:
         self._has_foreign = False
         self._parse = Parser(strict=True).parse
         self._last_line, self._place = 0, 0
+        # the first keys of the last element
+        self._keys: list[str] = []
         # the file's end was found inside the list, and said
         self._is_broken = False
 
@@ -92,18 +99,23 @@ class ListScan:
 
     def _read_element(self) -> Item:
         line, place = self._place_here()
+        start = self._position
         if self._position >= len(self._text):
             return Item(line, RecordProblem(_("the file ends inside the list")), place)
         try:
             value, is_clean = self._parse_here()
         except json.JSONDecodeError as error:
             reason = self._explain(error, line)
-            self._find_next()
+            is_said = self._is_broken
+            if not self._find_next() and not is_said:
+                reason = _("%(reason)s; what follows it in the list can't be read") % {"reason": reason}
             return Item(line, RecordProblem(reason), place)
         except RecursionError:
             self._find_next()
             return Item(line, RecordProblem(_("nested too deep to be read")), place)
-        return Item(line, value, place, is_clean)
+        if isinstance(value, dict):
+            self._keys = list(value)[:2]
+        return Item(line, value, place, is_clean, self._text[start : self._position])
 
     def _place_here(self) -> tuple[int, int]:
         line = self._line_here()
@@ -140,24 +152,26 @@ class ListScan:
             return _("longer than %(size)d MB") % {"size": self._limit // 2**20}
         if self._is_ended and is_unfinished(self._text, error, error.pos):
             self._is_broken = True
-            return _("the file ends inside of it")
+            return _("cut off: the file ends inside of this record")
         here = json.JSONDecodeError(error.msg, self._text, error.pos)
         lines = self._text.count("\n", self._position, here.pos)
         here.lineno = 1 + lines
         return describe(here, line)
 
-    def _find_next(self) -> None:
-        """Go to the next element behind one that could not be parsed, or to the end."""
+    def _find_next(self) -> bool:
+        """Go to the next element behind one that could not be parsed; without one, to the end, and False."""
         start = self._text.rfind("\n", 0, self._position) + 1
         indent = self._text[start : self._position]
-        found = self._find_line(indent) if start and not indent.strip() else self._find_close()
+        is_on_its_line = start and not indent.strip()
+        found = self._find_line(indent) if is_on_its_line else self._find_on_line()
         if found:
-            return
+            return True
         while self._fill():
             self._position = len(self._text)
             self._trim()
         self._position = len(self._text)
         self._is_broken = True
+        return False
 
     def _find_line(self, indent: str) -> bool:
         pattern = re.compile(rf"\n{indent}(?=[{{\[])")
@@ -171,15 +185,49 @@ class ListScan:
             if not self._fill():
                 return False
 
-    def _find_close(self) -> bool:
-        """Look in what was read for the bracket that closes the element, strings left out."""
+    def _find_on_line(self) -> bool:
+        """Go behind the bracket that closes the element, or to an object like the ones before if that comes first."""
+        alike = self._find_alike()
+        close = self._find_close()
+        self._position = min(place for place in (alike, close, len(self._text)) if place)
+        return bool(alike or close)
+
+    def _find_close(self) -> int:
+        """Look in what was read for the end of the bracket that closes the element, strings left out; else 0."""
         depth = 0
         for found in _TOKEN.finditer(self._text, self._position):
             depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(found.group(), 0)
             if depth <= 0:
-                self._position = found.end()
-                return found.group() in {"}", "]"} and bool(_BORDER.match(self._text, self._position))
-        return False
+                is_close = found.group() in {"}", "]"} and _BORDER.match(self._text, found.end())
+                return found.end() if is_close else 0
+        return 0
+
+    def _find_alike(self) -> int:
+        """Look for the next object that begins as the last good one did, or without one as the broken one; else 0."""
+        first = _FIRST_KEY.match(self._text, self._position)
+        keys = self._keys or ([json.loads(first[1])] if first else [])
+        if not keys:
+            return 0
+        start = rf"[}}\]]\s*,\s*(?={{\s*{re.escape(json.dumps(keys[0], ensure_ascii=False))}\s*:)"
+        pattern, at = re.compile(start), self._position
+        while True:
+            while found := pattern.search(self._text, at):
+                value = self._try_to_parse(found.end())
+                if isinstance(value, dict) and list(value)[: len(keys)] == keys:
+                    return found.end()
+                if value is _UNFINISHED:
+                    break
+                at = found.end()
+            if len(self._text) - self._position > _LOOK_AHEAD or not self._fill():
+                return 0
+
+    def _try_to_parse(self, position: int) -> Any:
+        try:
+            return self._parse(self._text, position)[0]
+        except json.JSONDecodeError as error:
+            return _UNFINISHED if is_unfinished(self._text, error, error.pos) and not self._is_ended else None
+        except RecursionError:
+            return None
 
     def _trim(self) -> None:
         """Let go of what was read."""

@@ -17,11 +17,11 @@ from evolution.adapters.formats.values import RecordProblem
 from evolution.errors import BrokenInput
 
 FIELDS = (
-    "id", "request", "messages", "trajectory", "context", "reply", "symptom", "category", "tags", "failed", "scores",
-    "score", "errors", "checks", "feedback", "findings", "blamed_turn", "happened_at", "session", "source",
+    "id", "request", "messages", "trajectory", "context", "reply", "symptom", "category", "tags", "failed", "passed",
+    "scores", "score", "errors", "checks", "feedback", "findings", "blamed_turn", "happened_at", "session", "source",
     "harness_commit", "tools",
 )  # fmt: skip
-# One of these must be there.
+# `passed` is no field of a record: it says of `failed` the opposite. One of these must be there.
 REQUIRED = ("request", "messages", "trajectory")
 # Fields that have parts of any name.
 _OPEN = frozenset({"scores", "context"})
@@ -29,16 +29,19 @@ _OPEN = frozenset({"scores", "context"})
 _USUAL = {
     "id": "id caseid recordid rowid traceid runid 编号 序号 记录编号 记录id 案例编号 工单号 工单编号",
     "request": "request question query input prompt usermessage userinput user message danmaku text utterance"
-    " 请求 问题 提问 用户问题 用户提问 用户输入 用户消息 弹幕 弹幕内容 用户弹幕 咨询内容 输入",
+    " 请求 问题 提问 用户问题 用户提问 用户输入 用户消息 弹幕 弹幕内容 用户弹幕 咨询内容 咨询问题"
+    " 问题内容 提问内容 输入",
     "reply": "reply answer response output completion assistant agentreply botreply assistantmessage"
-    " 回复 回答 答案 答复 客服回复 机器人回复 助手回复 主播回复 输出",
+    " 回复 回答 答案 答复 回复内容 回答内容 答复内容 客服回复 客服回答 机器人回复 助手回复 主播回复 输出",
     "messages": "messages conversation dialogue dialog chat chatlog transcript"
     " 对话 会话 对话内容 会话内容 聊天记录 对话记录",
     "symptom": "symptom reason problem issue failurereason error comment remark"
-    " 症状 原因 失败原因 问题描述 错误原因 错误描述 扣分原因 备注 问题原因",
+    " 症状 原因 失败原因 问题描述 错误原因 错误描述 扣分原因 备注 问题原因 差评原因 差评内容 不满意原因 投诉原因",
     "category": "category intent topic label class type 类别 分类 意图 类型 主题 问题类型 标注类别",
     "tags": "tags tag labels 标签",
     "failed": "failed isfailed isfailure bad isbad 是否失败 是否错误 失败 不合格",
+    "passed": "passed ispassed pass solved issolved resolved isresolved success successful ok"
+    " 是否解决 是否成功 是否通过 是否合格 是否满意 解决 通过",
     "happened_at": "happenedat time timestamp datetime date createdat created"
     " 时间 日期 发生时间 创建时间 提问时间 对话时间",
     "session": "session sessionid conversationid dialogueid chatid threadid"
@@ -59,8 +62,15 @@ _NAMES = {name: field for field, names in _USUAL.items() for name in names.split
 }
 _PUNCTUATION = re.compile(r"[\W_]+")
 _MISSING = object()
-_YES = frozenset({"true", "yes", "y", "1", "t", "是", "失败", "错误", "不合格", "failed", "fail", "bad"})
-_NO = frozenset({"false", "no", "n", "0", "f", "否", "成功", "正确", "合格", "passed", "pass", "ok", "good"})
+_TRUE = frozenset({"true", "yes", "y", "1", "t", "是"})
+_FALSE = frozenset({"false", "no", "n", "0", "f", "否"})
+# What says how it went, whatever the column asks.
+_BAD = frozenset(
+    {"失败", "错误", "不合格", "未解决", "不满意", "不通过", "failed", "fail", "bad", "unresolved"}
+)
+_GOOD = frozenset(
+    {"成功", "正确", "合格", "已解决", "满意", "通过", "passed", "pass", "ok", "good", "solved", "resolved"}
+)
 _JSON_FIELDS = frozenset(
     {
         "messages",
@@ -135,7 +145,11 @@ def map_fields(item: Mapping[str, Any], mapping: Mapping[str, str]) -> dict[str,
             mapped[name] = {**(whole if isinstance(whole, dict) else {}), part: value}
         else:
             mapped[name] = value
-    return {name: read_field(name, value) for name, value in mapped.items()}
+    fields = {name: read_field(name, value) for name, value in mapped.items()}
+    passed = fields.pop("passed", None)
+    if isinstance(passed, bool):
+        fields.setdefault("failed", not passed)
+    return fields
 
 
 def find_value(item: Any, path: str) -> Any:
@@ -170,12 +184,21 @@ def read_field(name: str, value: Any) -> Any:
     return reader(text) if reader else value
 
 
-def _read_flag(text: str) -> bool | None:
+def _read_failed(text: str) -> bool | None:
+    return _read_flag("failed", text, _TRUE | _BAD, _FALSE | _GOOD)
+
+
+def _read_passed(text: str) -> bool | None:
+    return _read_flag("passed", text, _TRUE | _GOOD, _FALSE | _BAD)
+
+
+def _read_flag(name: str, text: str, yes: frozenset[str], no: frozenset[str]) -> bool | None:
     if not text:
         return None
-    if text.lower() in _YES | _NO:
-        return text.lower() in _YES
-    raise RecordProblem(_("`failed` is neither yes nor no: %(value)s") % {"value": text[:100]})
+    if text.lower() in yes | no:
+        return text.lower() in yes
+    what = {"name": name, "value": text[:100]}
+    raise RecordProblem(_("`%(name)s` is neither yes nor no: %(value)s") % what)
 
 
 def _read_turn(text: str) -> int | None:
@@ -216,6 +239,6 @@ def _read_list(text: str) -> list[str]:
 
 
 _READERS = {
-    "failed": _read_flag, "blamed_turn": _read_turn, "happened_at": _read_time, "tags": _read_tags,
-    "messages": _read_messages, "errors": _read_list,
+    "failed": _read_failed, "passed": _read_passed, "blamed_turn": _read_turn, "happened_at": _read_time,
+    "tags": _read_tags, "messages": _read_messages, "errors": _read_list,
 }  # fmt: skip

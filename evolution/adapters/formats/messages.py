@@ -75,10 +75,14 @@ def check_messages(value: Any) -> list[Message]:
 
 
 def conversation(
-    messages: list[Message], *, calls: Sequence[CallRecord] = (), errors: Mapping[str, str] | None = None
+    messages: list[Message],
+    *,
+    calls: Sequence[CallRecord] = (),
+    errors: Mapping[str, str] | None = None,
+    is_clean: bool = False,
 ) -> Conversation:
-    """Return request, reply and trajectory of messages that have been checked."""
-    trajectory = build_trajectory(messages, calls=calls, errors=errors)
+    """Return request, reply and trajectory of messages that have been checked; see `build_trajectory`."""
+    trajectory = build_trajectory(messages, calls=calls, errors=errors, is_clean=is_clean)
     return Conversation(split_request(messages), last_reply(messages), trajectory)
 
 
@@ -90,14 +94,16 @@ def build_trajectory(
     status: Status = "ok",
     error: str = "",
     latency_ms: float = 0.0,
+    is_clean: bool = False,
 ) -> dict[str, Any]:
     """Build the trajectory of checked messages: what was sent and called, and the last thing the agent said.
 
     `calls` are the model calls where the source has them; `errors` says of calls of tools, by id, how they failed.
+    `is_clean` says that all texts and numbers are known to be fit for PostgreSQL; see `values.clean`.
     """
     tool_calls = pair_calls(messages, errors or {})
     made = _add_thoughts(calls, messages)
-    return Trajectory(
+    trajectory = Trajectory(
         status=status,
         reply=last_reply(messages) or None,
         messages=[_strip(message) for message in messages],
@@ -108,7 +114,8 @@ def build_trajectory(
         latency_ms=latency_ms,
         finish_reason=made[-1].finish_reason if made else "",
         error=error or None,
-    ).to_dict()
+    )
+    return trajectory.to_fields() if is_clean else trajectory.to_dict()
 
 
 def last_reply(messages: list[Message]) -> str:

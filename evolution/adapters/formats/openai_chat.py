@@ -19,7 +19,7 @@ from evolution.adapters.formats.items import Item, Where, each
 from evolution.adapters.formats.messages import check_messages, conversation
 from evolution.adapters.formats.shapes import as_dict, as_list, as_text, read_time
 from evolution.adapters.formats.values import RecordProblem
-from evolution.ports import Record, Rejected
+from evolution.ports import Found, Record
 
 NAME = SOURCE = "openai-chat"
 # What a call is logged under, and what its answer is.
@@ -40,7 +40,7 @@ def fits(value: Any) -> bool:
     return bool(_asked(value) or _answer(value))
 
 
-def read(items: Iterator[Item], where: Where) -> Iterator[Record | Rejected]:
+def read(items: Iterator[Item], where: Where) -> Iterator[Found]:
     """Read calls and conversations; messages that stand alone are one conversation, as far as the next that is not."""
     alone: list[Item] = []
     for item in items:
@@ -55,26 +55,27 @@ def read(items: Iterator[Item], where: Where) -> Iterator[Record | Rejected]:
         yield _read_alone(alone, where)
 
 
-def _read_alone(items: list[Item], where: Where) -> Record | Rejected:
+def _read_alone(items: list[Item], where: Where) -> Found:
     whole = {"messages": [item.value for item in items]}
-    return next(_read_objects(iter([items[0]._replace(value=whole, is_clean=False)]), where))
+    first = items[0]._replace(value=whole, is_clean=False, text="")
+    return next(_read_objects(iter([first]), where))
 
 
 def _as_object(item: Item) -> Item:
-    return item._replace(value={"messages": item.value}) if isinstance(item.value, list) else item
+    return item._replace(value={"messages": item.value}, text="") if isinstance(item.value, list) else item
 
 
 def read_item(item: dict[str, Any], where: Where, line: int) -> Record:
     """Turn a conversation, or a call with its answer, into a record; raises RecordProblem."""
     asked, answer = _asked(item), _answer(item)
-    if not answer and "messages" in item and jsonl.OWN & item.keys():
+    if _is_our_own(item, answer):
         return jsonl.read_item(item, where, line)
     given = as_list((asked or item).get("messages"))
     errors = _errors(item)
     if not given and not errors and not answer:
         raise RecordProblem(_("the conversation has no messages"))
     messages = check_messages([*given, *_replies(answer)]) if given or _replies(answer) else []
-    request, reply, trajectory = conversation(messages)
+    request, reply, trajectory = conversation(messages, is_clean=True)
     return Record(
         source=SOURCE,
         source_id=_identity(item, answer),
@@ -88,6 +89,10 @@ def read_item(item: dict[str, Any], where: Where, line: int) -> Record:
         has_status=bool(answer) or bool(errors),
         happened_at=_happened_at(item, answer),
     )
+
+
+def _is_our_own(item: dict[str, Any], answer: dict[str, Any]) -> bool:
+    return not answer and "messages" in item and bool(jsonl.OWN & item.keys())
 
 
 def _is_message(value: Any) -> bool:
@@ -168,4 +173,11 @@ def _happened_at(item: dict[str, Any], answer: dict[str, Any]) -> Any:
     return next((moment for value in given if value and (moment := read_time(value))), None)
 
 
-_read_objects = each(read_item)
+def _name_item(item: dict[str, Any]) -> tuple[str, str]:
+    answer = _answer(item)
+    if _is_our_own(item, answer):
+        return jsonl.name_item(item)
+    return SOURCE, _identity(item, answer)
+
+
+_read_objects = each(read_item, _name_item)

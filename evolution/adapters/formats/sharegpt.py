@@ -35,7 +35,7 @@ def read_item(item: dict[str, Any], where: Where, line: int) -> Record:  # noqa:
     system = expect(item, "system", str, "")
     messages = [{"role": "system", "content": system}] if system else []
     messages += [_message(turn, number) for number, turn in enumerate(turns, 1)]
-    request, reply, trajectory = conversation(check_messages(messages))
+    request, reply, trajectory = conversation(check_messages(messages), is_clean=True)
     tools = _tools(item.get("tools"))
     return Record(
         source=SOURCE,
@@ -77,4 +77,8 @@ def _tools(value: Any) -> list[dict[str, Any]]:
     return [tool if "function" in tool else {"type": "function", "function": tool} for tool in tools]
 
 
-read = each(read_item)
+def _name_item(item: dict[str, Any]) -> tuple[str, str]:
+    return SOURCE, jsonl.name_by_content(item)
+
+
+read = each(read_item, _name_item)

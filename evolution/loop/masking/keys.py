@@ -22,7 +22,8 @@ _AWS_PAIR = (
     r"(?i:aws|amazon|secret)[\w ./-]{0,24}(?i:key|secret|token)[^A-Za-z0-9/+]{1,20})"
     r"(?P<secret>[A-Za-z0-9/+]{40}(?:[A-Za-z0-9/+=]{60,2000})?)(?![A-Za-z0-9/+=])"
 )
-_JWT = rf"{START}eyJ[\w-]{{8,4000}}\.eyJ[\w-]{{8,8000}}\.[\w-]{{0,2000}}"
+# What is one word with its first part can be no other token's beginning: it is not looked at again.
+_JWT = rf"{START}eyJ[\w-]{{8,}}+(?:\.eyJ[\w-]{{8,8000}}\.[\w-]{{0,2000}}|(*SKIP)(*FAIL))"
 # Those of OpenAI and its like, Langfuse, Stripe, GitHub, GitLab, Slack, Google, Hugging Face, npm, PyPI, LangSmith,
 # Linear, SendGrid, Groq, Replicate, Tavily, xAI, DigitalOcean, Alibaba Cloud, Tencent Cloud, and sources of ours.
 _KEYS = (
@@ -40,21 +41,44 @@ _QUICK_KEYS = (
     r"npm_|pypi-|lsv2_|lin_api_|SG\.|gsk_|r8_|tvly-|xai-|dop_v1_|LTAI|AKID|hwb_|hooks\.slack\.com"
 )
 _BEARER = (
-    r"(?i:\bbearer)(?:\s|%20|\\u0020){1,3}(?P<secret>(?=[\w.~+/=-]{0,200}\d)[\w.~+/=-]{12,8000})|"
+    r"(?i:\bbearer)(?:\s|%20|\\u0020){1,3}"
+    r"(?P<secret>(?=[\w.~+/=-]{0,200}\d|[A-Za-z]{24})[\w.~+/=-]{12,8000})|"
     rf"(?i:(?:proxy-)?authorization){IS}(?:(?i:bearer|basic|token|apikey|digest|negotiate)\s{{1,3}})?"
     r"(?P<secret>(?!(?i:bearer|basic|token)\b)[\w.~+/=-]{8,8000})"
 )
 _ASSIGNED = (
     r"(?i:(?<![a-z])(?:[a-z0-9]{1,20}[_-]){0,4}(?:x-)?(?:api[ _-]?key|app[ _-]?secret|"
     r"access[ _-]?key(?:[_-]?(?:id|secret))?|secret[ _-]?key|client[ _-]?secret|"
+    r"(?:account|storage|shared[_-]?access|subscription|master|service|deploy|license)[_-]?key|"
     r"(?:access|auth|refresh|bearer|session|csrf|id|api|personal[ _-]?access)[ _-]?token|private[ _-]?key|"
     r"encryption[ _-]?key|signing[ _-]?key|webhook[ _-]?secret)|密钥|令牌)"
-    rf"{IS}{_NO_VALUE}(?P<secret>(?=[\w.~+/=:-]{{0,80}}\d)[\w.~+/=:-]{{8,4000}})"
+    rf"{IS}{_NO_VALUE}(?P<secret>(?=[\w.~+/=:-]{{0,80}}\d|[A-Za-z]{{16}})[\w.~+/=:-]{{8,4000}})|"
+    # Words that name other things, too: only where what follows is no word, number or date.
+    r"(?:(?i:(?<![a-z])(?:[a-z0-9]{1,20}[_-]){0,4}(?:secret|token))|(?<=[a-z])(?:Secret|Token|ApiKey))"
+    rf"{IS}{_NO_VALUE}"
+    r"(?P<secret>(?=[\w.~+/=:-]{0,40}\d)(?=[\w.~+/=:-]{0,40}[A-Za-z])(?!\d{4}-\d\d-\d\d)[\w.~+/=:-]{8,4000})"
+)
+# Of what is a secret word.
+_NAME_OF_WORD = r"(?i:(?<![a-z])(?:[a-z0-9]{1,20}[_-]){0,3}(?:password|passwd|passphrase|pwd)|密码|口令)"
+# What is said of passwords, and is none.
+_NO_WORD = (
+    r"(?!(?i:reset|change|changed|forgot|forgotten|login|signin|update|updated|recovery|wrong|policy|strength|"
+    r"expired|correct|unknown|protected|please)\b)"
 )
 _PASSWORD = (
-    r"(?i:(?<![a-z])(?:[a-z0-9]{1,20}[_-]){0,3}(?:password|passwd|passphrase|pwd)|密码|口令)"
+    rf"{_NAME_OF_WORD}"
     r"(?:[ ]?(?:[:：=]|=>)|[\\\"'`]{1,8}\s{0,3}(?:[:：=]|=>)|是|为|\sis)\s{0,3}[\\\"'`]{0,8}"
-    rf"{_NO_VALUE}(?P<secret>(?=[!-~]{{0,60}}[\d!@#$%^&*_+?-])[^\s\"'`\\,;}}<>，。；\u4e00-\u9fff]{{6,200}})"
+    rf"{_NO_VALUE}(?P<secret>(?=[!-~]{{0,60}}[\d!@#$%^&*_+?-])[^\s\"'`\\,;}}<>，。；\u4e00-\u9fff]{{6,200}})|"
+    # Letters alone: directly behind `=`, or all that there is behind the name.
+    rf"{_NAME_OF_WORD}(?:=|[\\\"'`]{{0,8}}:\s{{0,3}})(?<==|[:\s])[\\\"'`]{{0,8}}{_NO_VALUE}{_NO_WORD}"
+    rf"(?P<secret>(?<==[\\\"'`]{{0,8}})[A-Za-z]{{6,64}}(?=[\s\\\"'`&;,]|\Z)|"
+    rf"[A-Za-z]{{6,64}}(?=\Z|\n\n\ufdd0|[\\\"'`]{{1,8}}\s{{0,3}}[,}}\]]))"
+)
+_COOKIE = (
+    rf"(?i:(?<![a-z])(?:set-)?cookie2?){IS}(?P<secret>[\w!#$%&*.^|~+-]{{1,80}}=[^\r\n\"\\'`\ufdd0]{{6,8000}})|"
+    r"(?i:(?<![a-z])cookies? [\w.-]{1,80}: )(?P<secret>[^\s\"'\\;,]{8,4000})|"
+    r"(?i:(?<![a-z0-9])(?:jsessionid|phpsessid|asp\.net_sessionid|connect\.sid|sessionid|laravel_session|csrftoken))"
+    r"=(?P<secret>[\w.%~+/:-]{8,2000})"
 )
 _URL = (
     r"(?<![a-z])[a-z][a-z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,100}:(?P<secret>[^\s@/\"'<>]{1,200})@|"
@@ -100,7 +124,7 @@ KEYS = (
         "api-key",
         "API key",
         _KEYS,
-        _("keys that their maker's prefix gives away"),
+        _("keys that the prefix of their maker gives away"),
         is_secret=True,
         quick=_QUICK_KEYS,
     ),
@@ -116,9 +140,10 @@ KEYS = (
         "assigned-key",
         "API key",
         _ASSIGNED,
-        _("values of fields named api_key, secret_key, access_token and the like"),
+        _("values of fields named api_key, secret, access_token and the like"),
         is_secret=True,
         quick=r"(?i)(?:key|secret|token|key[_-]?id|密钥|令牌)" + QUICK_IS + r"[0-9A-Za-z_.~+/=:-]{8}",
+        reach=(120, 4100),
     ),
     Rule(
         "password",
@@ -127,6 +152,15 @@ KEYS = (
         _("passwords after their name"),
         is_secret=True,
         quick=r"(?i)(?:passw(?:or)?d|passphrase|pwd|密码|口令)" + QUICK_IS,
+        reach=(80, 300),
+    ),
+    Rule(
+        "cookie",
+        "cookie",
+        _COOKIE,
+        _("cookies, and ids of sessions in them"),
+        is_secret=True,
+        quick=r"(?i)cookie|sessionid=|phpsessid=|connect\.sid=|laravel_session=|csrftoken=",
     ),
     Rule(
         "url-secret",

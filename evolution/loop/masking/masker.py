@@ -3,8 +3,9 @@
 import hashlib
 import json
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Any
 
@@ -15,11 +16,11 @@ from django.utils.translation import gettext as _
 
 from evolution.loop.masking.check_digits import passes_cn_id, passes_luhn
 from evolution.loop.masking.rule import Rule
-from evolution.loop.masking.texts import Span, Texts
+from evolution.loop.masking.texts import Span, Texts, is_hidden
 from evolution.ports import Check, Feedback, Record, Rejected
 from harness_repo.format.patterns import PatternError, compile_pattern
 
-# Of one rule and one record of a million characters; a longer one has more.
+# Of one rule and one record; one of a million characters has as much again, and so on.
 SECONDS = 1.0
 # What was found once is masked wherever it stands, unless it is so short that it stands there by chance.
 LEAST_REPEATED = 8
@@ -38,6 +39,10 @@ _MASKED_FIELDS = (
     "request", "trajectory", "reply", "symptom", "context", "scores", "findings", "category", "errors", "checks",
     "feedback", "tags",
 )  # fmt: skip
+# What a record is told from others by.
+_IDENTITY = ("source_id", "source", "harness_commit")
+# What the database holds of it; placeholders may be longer than what they stand in for.
+_LONGEST = {"source_id": 200, "source": 64, "harness_commit": 40}
 
 
 class MaskingError(Exception):
@@ -69,22 +74,30 @@ class Masker:
         self._quick_patterns = [re2.compile(rule.quick) if rule.quick else None for rule in rules]
         self._quick, self._quick_rules = _build_quick(rules)
 
-    def mask_record(self, record: Record) -> tuple[Record, Counts]:
-        """The record without what the rules find, and how often each of them struck; raises MaskingError."""
+    def mask_record(self, record: Record, written: Mapping[str, str] | None = None) -> tuple[Record, Counts]:
+        """The record without what the rules find, and how often each of them struck; raises MaskingError.
+
+        `written` has those of its fields as JSON that are neither texts nor lists of texts, where the caller has them.
+        """
+        if written is not None and self._choose(_join(record, written)) is None:
+            return record, {}
         held = [getattr(record, name) for name in _MASKED_FIELDS]
         masked, counts = self._mask([_plain(value) for value in held], number_found)
-        identity, more = self._mask(record.source_id, _key_found)
+        identity, more = self._mask([getattr(record, name) for name in _IDENTITY], _key_found)
         if not counts and not more:
             return record, {}
-        changed = dict(zip(_MASKED_FIELDS, masked, strict=True)) | {"source_id": identity}
+        named = {name: _fit(text, _LONGEST[name]) for name, text in zip(_IDENTITY, identity, strict=True)}
+        changed = dict(zip(_MASKED_FIELDS, masked, strict=True)) | named
         return replace(record, **_typed(changed)), dict(Counter(counts) + Counter(more))
 
-    def mask_item(self, item: Record | Rejected) -> tuple[Record | Rejected, Counts]:
+    def mask_item(
+        self, item: Record | Rejected, written: Mapping[str, str] | None = None
+    ) -> tuple[Record | Rejected, Counts]:
         """A record or a rejection, masked; a record that a rule can't be applied to is rejected."""
         if isinstance(item, Rejected):
             return self.mask_rejected(item), {}
         try:
-            return self.mask_record(item)
+            return self.mask_record(item, written)
         except MaskingError as error:
             return Rejected(item.line, str(error)), {}
 
@@ -98,6 +111,16 @@ class Masker:
             masked: str = self._mask(text, number_found)[0]
         except MaskingError as error:
             return f"[{error}]"
+        return masked
+
+    def mask_id(self, text: str) -> str:
+        """A text that tells something apart, masked; one that a rule can't be applied to has a digest in its place."""
+        try:
+            masked: str = self._mask(text, _key_found)[0]
+        except MaskingError:
+            return hashlib.blake2b(
+                text.encode("utf-8", "surrogatepass"), digest_size=16, key=_key()
+            ).hexdigest()
         return masked
 
     def mask_value(self, value: Any) -> tuple[Any, Counts]:
@@ -130,12 +153,17 @@ class Masker:
 
     def _candidates(self, value: Any) -> Sequence[int] | None:
         """Which rules may find something in the value; None where there is nothing to be found."""
-        text = value if isinstance(value, str) else _DUMP(value)
+        return self._choose(value if isinstance(value, str) else _DUMP(value))
+
+    def _choose(self, text: str) -> Sequence[int] | None:
+        """The same of a text, or of JSON."""
         # What is escaped within a text is not found as it stands.
-        if "\\u" in text:
+        if is_hidden(text):
             return range(len(self.rules))
         matched = self._quick.Match(text.encode("utf-8", "surrogatepass"))
         if not matched:
+            return range(len(self.rules))
+        if _NAMED_APART in matched:
             return range(len(self.rules))
         likely = sorted({*self._always, *(self._quick_rules[index] for index in matched if index)})
         return likely if likely or _KEYED.search(text) else None
@@ -150,13 +178,17 @@ class Masker:
 
     def _search(self, number: int, texts: Texts) -> Iterator[Found]:
         """Yield what a rule finds, looked for only where its quick expression matches."""
-        quick = self._quick_patterns[number]
-        pieces = texts.find_pieces(quick) if quick else [(0, len(texts.joined))]
-        for start, end in pieces:
-            yield from self._search_part(number, texts.joined, start, end)
+        quick, reach = self._quick_patterns[number], self.rules[number].reach
+        if quick is None:
+            parts: Iterable[tuple[int, int]] = [(0, len(texts.joined))]
+        else:
+            parts = texts.find_windows(quick, *reach) if reach else texts.find_pieces(quick)
+        deadline = time.monotonic() + SECONDS * (1 + len(texts.joined) / 1e6)
+        for start, end in parts:
+            yield from self._search_part(number, texts.joined, start, end, deadline)
 
-    def _search_part(self, number: int, text: str, start: int, end: int) -> Iterator[Found]:
-        rule, seconds = self.rules[number], SECONDS * (1 + (end - start) / 1e6)
+    def _search_part(self, number: int, text: str, start: int, end: int, deadline: float) -> Iterator[Found]:
+        rule, seconds = self.rules[number], max(deadline - time.monotonic(), 0.001)
         try:
             for match in self.patterns[number].finditer(text, start, end, timeout=seconds):
                 start, end = _span(match)
@@ -168,6 +200,12 @@ class Masker:
             raise MaskingError(message % {"name": rule.name}) from None
 
 
+# The number of _TELLING_VALUE in the automaton.
+_NAMED_APART = 1
+_TELLING_VALUE = (
+    r"(?i)(?:key|secret|token|authorization|cookie|passw(?:or)?d|passphrase|pwd|密码|口令|密钥|令牌)"
+    r"\\*\"\s*[,}\]]"
+)
 Naming = Callable[[Sequence[Found]], list[str]]
 _DUMP = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
@@ -180,12 +218,16 @@ def _compile(rule: Rule) -> regex.Pattern[str]:
 
 
 def _build_quick(rules: Sequence[Rule]) -> tuple[Any, dict[int, int]]:
-    """One automaton of all quick expressions, and the rule's number by the expression's; the first always matches."""
+    """One automaton of all quick expressions, and the rule's number by the expression's; the first always matches.
+
+    The second matches where a telling name is a value of its own, and so not beside what it names.
+    """
     options = re2.Options()
     options.max_mem = AUTOMATON_BYTES
     automaton = re2.Set.SearchSet(options)
     # An automaton that runs out of memory says that nothing matched; without this one that would be believed.
     automaton.Add("")
+    automaton.Add(_TELLING_VALUE)
     numbers = {automaton.Add(rule.quick): number for number, rule in enumerate(rules) if rule.quick}
     automaton.Compile()
     return automaton, numbers
@@ -263,8 +305,27 @@ def _identity(found: Found) -> str:
     if found.label == "phone":
         plain = _COUNTRY.sub("", plain)
     # The key comes first: a phone number's plain digest is found by trying them all.
-    key = hashlib.sha256(settings.SECRET_KEY.encode()).digest()
-    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=6, key=key).hexdigest()
+    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=6, key=_key()).hexdigest()
+
+
+def _key() -> bytes:
+    return hashlib.sha256(settings.SECRET_KEY.encode()).digest()
+
+
+def _join(record: Record, written: Mapping[str, str]) -> str:
+    """All texts of a record in one."""
+    identity = (getattr(record, name) for name in _IDENTITY)
+    return "\n".join(
+        [*identity, *written.values(), record.reply, record.symptom, record.category, *record.tags]
+    )
+
+
+def _fit(masked: str, most: int) -> str:
+    """A masked text of at most so many characters that still differs from others."""
+    if len(masked) <= most:
+        return masked
+    digest = hashlib.blake2b(masked.encode("utf-8", "surrogatepass"), digest_size=6, key=_key()).hexdigest()
+    return f"{masked[: most - len(digest) - 1]}~{digest}"
 
 
 def _plain(value: Any) -> Any:

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_noop as _
 from evolution.loop.masking.rule import END, IS, START, Rule
 
 _EMAIL = (
-    r"(?<![A-Za-z0-9._%+-])(?!git@)[A-Za-z0-9._%+-]{1,64}[@＠]"
+    r"(?<![A-Za-z0-9._%+-])(?!git@)[A-Za-z0-9._%+-]{1,64}(?:@|%40|&#64;)"
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9-])"
 )
 
@@ -19,8 +19,10 @@ _ID_CARD = (
 
 _MOBILE = (
     rf"(?:{START}|(?<=(?i:tel|phone|mobile|wechat|wx|vx|qq)))(?<!\d\.)(?:[+＋]?(?:86|0086)[)）]?[ -]?)?"
-    r"[1１][3-9３-９]\d(?:\d{8}|([ \u00a0\u3000-])\d{4}\1\d{4})"
-    rf"{END}(?!\.\d)"
+    r"(?:1[3-9]\d(?:\d{8}|([ \u00a0\u3000.-])\d{4}\1\d{4}|-\d{8})|[(（]1[3-9]\d[)）][ -]?\d{4}[ -]?\d{4})"
+    rf"{END}(?!\.\d)|"
+    # In words, as it is said where numbers are forbidden.
+    r"(?<![〇零一二三四五六七八九十百千万])[一幺][三四五六七八九][〇零一二三四五六七八九幺]{9}(?![〇零一二三四五六七八九十百千万])"
 )
 _LANDLINE = (
     rf"{START}(?<![\d./-])(?:(?:[+]?86[ -]?)?[(（]?0(?:10|2\d|[3-9]\d{{2}})[)）-][ ]?[2-8]\d{{2,3}}[ -]?\d{{4}}|"
@@ -97,7 +99,7 @@ PERSONAL = (
         "e-mail",
         _EMAIL,
         _("e-mail addresses"),
-        quick=r"[A-Za-z0-9._%+-][@＠][A-Za-z0-9-]+\.",
+        quick=r"[A-Za-z0-9._%+-](?:[@＠]|%40|&#64;)[A-Za-z0-9-]+\.",
     ),
     Rule(
         "id-card",
@@ -111,7 +113,8 @@ PERSONAL = (
         "phone",
         _MOBILE,
         _("Chinese mobile numbers"),
-        quick=rf"[1１][3-9３-９]{_D}(?:{_D}{{8}}|[ \x{{a0}}\x{{3000}}-]{_D}{{4}}[ \x{{a0}}\x{{3000}}-]{_D}{{4}})",
+        quick=rf"[1１][3-9３-９]{_D}[)）]?[ \x{{a0}}\x{{3000}}.-]?{_D}{{4}}[ \x{{a0}}\x{{3000}}.-]?{_D}{{4}}|"
+        r"[一幺][三四五六七八九][〇零一二三四五六七八九幺]{9}",
     ),
     Rule(
         "bank-card",
@@ -142,7 +145,14 @@ PERSONAL = (
         _("international numbers with +, and those of North America"),
         quick=rf"[+][1-9][0-9０-９ .()-]{{4}}|{_D}{{3}}[).-] ?[2-9２-９]{_D}{{2}}[.-]{_D}{{4}}",
     ),
-    Rule("address", "address", _ADDRESS, _("Chinese addresses with a house number"), quick=_QUICK_ADDRESS),
+    Rule(
+        "address",
+        "address",
+        _ADDRESS,
+        _("Chinese addresses with a house number"),
+        quick=_QUICK_ADDRESS,
+        reach=(60, 200),
+    ),
     Rule(
         "street",
         "address",

@@ -21,6 +21,9 @@ class Rule:
     # An RE2 expression that matches wherever the pattern does, and often where it does not: it saves the search for
     # the pattern in the many records that have nothing of the kind. Empty: the pattern is always looked for.
     quick: str = ""
+    # How many characters before and after each match of `quick` a match of the pattern can reach: the rest of a long
+    # text is not searched. None: all of it is.
+    reach: tuple[int, int] | None = None
 
 
 # Neither a letter nor a digit stands before, unless it is the end of an escape such as \n in JSON inside a text.

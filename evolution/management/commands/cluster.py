@@ -49,7 +49,7 @@ class Command(BaseCommand):
             "unclustered": figures["unclustered"],
         }
         self.stdout.write(_("%(cases)s: %(clusters)s, %(unclustered)d unclustered") % values)
-        for cluster in Cluster.objects.filter(harness=harness):
+        for cluster in Cluster.objects.filter(harness=harness, merged_into=None):
             size = cluster.members.filter(state=CaseState.OPEN).count()
             cases = count_cases(size)
             self.stdout.write(f"{cluster.number:>4}  {cases:>10}  {cluster.state:<11}  {cluster.name}")

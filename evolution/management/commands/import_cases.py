@@ -6,23 +6,24 @@ import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.utils.translation import gettext as _
 
-from evolution.actions.harnesses import ensure_starter
+from evolution.actions.harnesses import ensure_starter, find_starter
 from evolution.actions.imports import count_import, ensure_source, import_paths, options_for, read_problems
 from evolution.actors import SYSTEM
 from evolution.adapters.formats import jsonl
-from evolution.adapters.formats.detect import FORMATS
+from evolution.adapters.formats.detect import FORMATS, READERS
 from evolution.adapters.formats.mapping import parse_mapping
 from evolution.errors import LoopError
 from evolution.loop import failure_rules
 from evolution.loop.cases import COUNTS
 from evolution.loop.failure_rules import parse_rule
-from evolution.loop.imports import ImportOptions
+from evolution.loop.imports import ImportOptions, read_options
 from evolution.management.infrastructure import USAGE, tell_what_is_away
 from evolution.models import ImportRun, Source
 
@@ -33,14 +34,26 @@ MOST_SHOWN = 20
 PAUSE = 0.2
 
 
+def describe_formats() -> str:
+    """The formats that are read, each with the first lines of what its reader says."""
+    described = [(name, (reader.__doc__ or "").split("\n\n")[0]) for name, reader in READERS.items()]
+    return "\n".join(
+        fill(" ".join(text.split()), 112, initial_indent=f"    {name:15}", subsequent_indent=" " * 19)
+        for name, text in described
+    )
+
+
 class Command(BaseCommand):
     """Exit code 0: all was taken in; 2: nothing was, for want of a file; 4: some records were rejected."""
 
     help = (
         "Take failures into the inbox. What a file is, its content says. Importing again adds nothing, and an import\n"
-        "that was cut off is gone on with by the same command. Exit code 0: all was taken in; 2: a file, format or\n"
-        "rule is not to be had, and nothing was done; 4: records were rejected, or the database is away.\n\n"
-        f"What counts as a failure is a rule. {failure_rules.RULE_HELP}\n\n{jsonl.__doc__}"
+        "that was cut off is gone on with by the same command. A failure that is there already under another id, with\n"
+        "the same texts, is a duplicate too: its case counts how often it was seen. Exit code 0: all was taken in; 2:\n"
+        "a file, format or rule is not to be had, and nothing was done; 4: records were rejected, or the database is\n"
+        "away.\n\n"
+        f"What counts as a failure is a rule. {failure_rules.RULE_HELP}\n\n"
+        f"Formats, and what a record of each is:\n\n{describe_formats()}\n\n{jsonl.__doc__}"
     )
 
     def create_parser(self, *args: Any, **kwargs: Any) -> Any:
@@ -85,6 +98,18 @@ class Command(BaseCommand):
 
     def _write(self, run: ImportRun, problems: Sequence[dict[str, Any]]) -> None:
         self.stdout.write(", ".join(f"{name} {getattr(run, name)}" for name in COUNTS))
+        if run.duplicate:
+            self.stdout.write(
+                _("duplicate: there already, or the same under another id, counted on its case")
+            )
+        if run.passed:
+            rule = str(read_options(run.options).rule)
+            text = _("passed: no failure by the rule %(rule)s; --all takes them, too")
+            self.stdout.write(text % {"rule": rule})
+        if run.left_out:
+            names = ", ".join(run.left_out["names"][:MOST_SHOWN])
+            what = {"count": run.left_out["count"], "names": names}
+            self.stdout.write(_("left out, for want of records: %(count)s files (%(names)s)") % what)
         if run.masked:
             self.stdout.write("masked: " + ", ".join(f"{name} {n}" for name, n in sorted(run.masked.items())))
         for problem in problems[:MOST_SHOWN]:
@@ -96,19 +121,19 @@ class Command(BaseCommand):
 def _import(
     options: dict[str, Any], progress: Callable[[ImportRun], None]
 ) -> tuple[ImportRun, list[dict[str, Any]]]:
-    harness = ensure_starter(SYSTEM, options["harness"])
-    source = _source(options, harness)
+    paths, name = options["paths"], options["source"]
+    source = Source.objects.filter(harness__name=options["harness"], name=name).first()
     wanted = _wanted(options, source)
     if options["dry_run"]:
-        return count_import(SYSTEM, harness, options["paths"], wanted, source=source, progress=progress)
-    if options["source"] and source is None:
-        source = ensure_source(SYSTEM, harness, options["source"])
-    run = import_paths(SYSTEM, harness, options["paths"], wanted, source=source, progress=progress)
+        harness = find_starter(options["harness"])
+        return count_import(
+            SYSTEM, harness, paths, wanted, source=source, source_name=name, progress=progress
+        )
+    harness = ensure_starter(SYSTEM, options["harness"])
+    if name and source is None:
+        source = ensure_source(SYSTEM, harness, name)
+    run = import_paths(SYSTEM, harness, paths, wanted, source=source, progress=progress)
     return run, read_problems(run)
-
-
-def _source(options: dict[str, Any], harness: Any) -> Source | None:
-    return Source.objects.filter(harness=harness, name=options["source"]).first()
 
 
 def _wanted(options: dict[str, Any], source: Source | None) -> ImportOptions:
@@ -136,6 +161,7 @@ def summarise(run: ImportRun, problems: Sequence[dict[str, Any]]) -> dict[str, A
         ],
         "masked": run.masked,
         "formats": run.formats,
+        "left_out": run.left_out.get("names", []),
     }
 
 

@@ -1,15 +1,21 @@
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection, transaction
 
 from evolution.actions import bulk
+from evolution.actions.clusters import merge_clusters
 from evolution.actors import Actor, NotAllowed, Role
 from evolution.errors import LoopError, StaleState
+from evolution.loop.locks import lock_harness
 from evolution.models import BulkAction, Cluster, Event, FailureCase, Harness
 from evolution.queries.case_filters import CaseFilter
 from evolution.queries.cases import find_ids
+from evolution.states import ClusterState
 from tests.evolution.intake import make_cluster, make_failure
 from tests.evolution.measured import DEV, make_harness
 
@@ -214,3 +220,47 @@ def test_viewers_change_nothing(harness: Harness, act: Act, monkeypatch: pytest.
 
     with pytest.raises(NotAllowed):
         act(harness, ids)
+
+
+def test_what_was_in_a_cluster_that_was_merged_twice_since_comes_back_to_what_that_lives_on_in(
+    harness: Harness,
+) -> None:
+    one, two, three, four = (make_cluster(harness, number, (f"{number}",)) for number in (1, 2, 3, 4))
+    (case,) = FailureCase.objects.filter(cluster=one)
+    action = bulk.move_to_cluster(DEV, harness, [case.pk], four)
+    merge_clusters(DEV, two, [one])
+    merge_clusters(DEV, three, [two])
+    bulk.undo_bulk(DEV, action)
+    assert read([case.pk], "cluster__number", "is_pinned") == [(3, False)]
+
+
+@pytest.mark.parametrize("act", [reopen, move])
+def test_a_resolved_cluster_that_has_open_cases_again_regresses(harness: Harness, act: Act) -> None:
+    cluster = make_cluster(harness, 2, state=ClusterState.RESOLVED)
+    place, state = (cluster, "resolved") if act is reopen else (None, "open")
+    act(harness, make_cases(harness, 2, cluster=place, state=state))
+    cluster.refresh_from_db()
+    assert cluster.state == ClusterState.REGRESSED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_undoing_a_move_waits_for_a_clustering_that_writes(harness: Harness) -> None:
+    cluster = make_cluster(harness, 1)
+    ids = make_cases(harness, 1)
+    action = bulk.move_to_cluster(DEV, harness, ids, cluster)
+    undoing = threading.Thread(target=_in_a_connection_of_its_own, args=(partial(bulk.undo_bulk, DEV, action),))
+    with transaction.atomic():
+        lock_harness(harness)
+        undoing.start()
+        undoing.join(0.5)
+        assert undoing.is_alive()
+        assert read(ids, "cluster__number") == [(1,)]
+    undoing.join(20)
+    assert read(ids, "cluster__number") == [(None,)]
+
+
+def _in_a_connection_of_its_own(work: Callable[[], object]) -> None:
+    try:
+        work()
+    finally:
+        connection.close()

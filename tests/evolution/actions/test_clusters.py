@@ -1,9 +1,9 @@
 import pytest
 
+from evolution.actions.bulk import move_to_cluster
 from evolution.actions.clusters import (
     ignore_cluster,
     merge_clusters,
-    move_cases,
     rename_cluster,
     reopen_cluster,
     split_cluster,
@@ -75,7 +75,7 @@ def test_what_was_merged_is_not_merged_again(harness: Harness) -> None:
         with pytest.raises(LoopError):
             merge_clusters(DEV, three if wrong else one, wrong if wrong != [one] else [])
     with pytest.raises(LoopError):
-        move_cases(DEV, [], two)
+        move_to_cluster(DEV, harness, [], two)
 
 
 def test_clusters_of_two_harnesses_stay_apart(harness: Harness) -> None:
@@ -108,7 +108,25 @@ def test_moved_failures_are_pinned_and_those_of_other_harnesses_stay(harness: Ha
         make_failure(harness, "b"),
         make_failure(Harness.objects.create(name="y", kind="agent", path="y.git"), "z"),
     )
-    assert move_cases(DEV, [case.pk, stranger.pk], cluster) == 1
+    assert move_to_cluster(DEV, harness, [case.pk, stranger.pk], cluster).count == 1
     assert members(cluster) == [("a", False), ("b", True)]
     with pytest.raises(NotAllowed):
-        move_cases(VIEWER, [case.pk], None, harness=harness)
+        move_to_cluster(VIEWER, harness, [case.pk], None)
+
+
+def test_what_is_merged_into_a_resolved_cluster_makes_it_regress(harness: Harness) -> None:
+    over = make_cluster(harness, 1, state=ClusterState.RESOLVED)
+    merge_clusters(DEV, over, [make_cluster(harness, 2, ("a",))])
+    over.refresh_from_db()
+    assert over.state == ClusterState.REGRESSED
+    assert Event.objects.get(verb="cluster.regressed").reason
+
+
+def test_what_says_the_same_as_a_chosen_failure_and_was_left_out_of_a_split_is_pinned_where_it_is(
+    harness: Harness,
+) -> None:
+    cluster = make_cluster(harness, 1, ("a", "b", "c"))
+    FailureCase.objects.filter(title__in="ab").update(embedded_text="the same")
+    FailureCase.objects.filter(title="c").update(embedded_text="another")
+    split_cluster(DEV, cluster, [FailureCase.objects.get(title="a").pk], "x")
+    assert members(cluster) == [("b", True), ("c", False)]

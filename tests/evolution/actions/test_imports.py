@@ -27,7 +27,17 @@ from evolution.errors import BrokenInput, LoopError
 from evolution.loop.cases import COUNTS
 from evolution.loop.failure_rules import parse_rule
 from evolution.loop.imports import ImportOptions
-from evolution.models import CaseText, Event, FailureCase, Harness, ImportProblem, ImportRun, Job, MaskingRule
+from evolution.models import (
+    CaseText,
+    Event,
+    FailureCase,
+    Harness,
+    ImportProblem,
+    ImportRun,
+    Job,
+    MaskingRule,
+    Source,
+)
 from evolution.states import CaseState, ImportState, JobState
 from evolution.tasks.imports import remove_leftovers
 from evolution.tasks.jobs import perform_job
@@ -196,6 +206,21 @@ def test_a_dry_run_counts_what_an_import_does_and_changes_nothing(harness: Harne
     assert [problem["line"] for problem in problems] == [4]
     done = import_paths(DEV, harness, [path])
     assert figures == {name: getattr(done, name) for name in COUNTS}
+
+
+def test_a_dry_run_counts_updates_and_sources_as_the_import_does(harness: Harness, tmp_path: Path) -> None:
+    import_paths(DEV, harness, [write(tmp_path / "old.jsonl", request(1), request(2))])
+    path = write(tmp_path / "new.jsonl", {**request(1), "reply": "other"}, request(3), request(2))
+    for name in ("", "room"):
+        tried, _problems = count_import(DEV, harness, [path], source_name=name)
+        assert not Source.objects.filter(name=name).exists()
+        source = ensure_source(DEV, harness, name) if name else None
+        done = import_paths(DEV, harness, [path], source=source)
+        assert {each: getattr(tried, each) for each in COUNTS} == {
+            each: getattr(done, each) for each in COUNTS
+        }
+    with pytest.raises(LoopError):
+        count_import(DEV, harness, [path], source_name="no name")
 
 
 def test_viewers_can_not_import(harness: Harness, tmp_path: Path) -> None:

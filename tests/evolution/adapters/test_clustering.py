@@ -3,7 +3,6 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import NearestNeighbors
 
-from evolution.adapters import clustering
 from evolution.adapters.clustering import HdbscanClusterer, choose_min_cluster_size
 from evolution.adapters.embedding import build_embedder
 from evolution.adapters.neighbours import nearest_neighbours, neighbour_graph
@@ -108,13 +107,6 @@ def test_known_groups_that_say_nothing_are_given_up() -> None:
     grouping = HdbscanClusterer().group(vectors, known)
     assert not grouping.parameters["kept"]
     assert adjusted_rand_score(np.repeat(range(8), 40), grouping.labels) > 0.9
-
-
-def test_the_many_rows_way_finds_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors = blobs(6, 40)
-    expected = HdbscanClusterer().group(vectors).labels
-    monkeypatch.setattr(clustering, "MANY", 100)
-    assert adjusted_rand_score(expected, HdbscanClusterer().group(vectors).labels) == 1
 
 
 @needs_data

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from evolution.actions.clusters import merge_clusters
+from evolution.errors import LoopError
 from evolution.loop.assignment import Reach, assign_failures, choose_clusters
 from evolution.models import Cluster, Event, FailureCase, Harness
 from evolution.ports import Embedder
@@ -96,6 +98,52 @@ def test_what_is_merged_takes_failures_in_for_its_new_owner(harness: Harness) ->
     (new,) = add(harness, "b", 1)
     assign(harness)
     assert number_of(new) == 1
+
+
+def test_what_is_cut_off_before_it_is_known_where_failures_belong_is_done_again(harness: Harness) -> None:
+    add(harness, "a")
+    cluster(harness)
+    (new,) = add(harness, "a", 1)
+
+    def broken() -> Embedder:
+        raise LoopError("no memory")
+
+    with pytest.raises(LoopError):
+        assign_failures(DEV, harness, broken, lambda *_: None)
+    assert number_of(new) is None
+    assert assign(harness)["assigned"] == 1
+    assert number_of(new) == 1
+
+
+def test_what_is_merged_meanwhile_takes_failures_in_for_its_new_owner(harness: Harness) -> None:
+    add(harness, "a"), add(harness, "b")
+    cluster(harness)
+    one, two = Cluster.objects.order_by("number")
+    (new,) = add(harness, "b", 1)
+
+    def slow() -> Embedder:
+        merge_clusters(DEV, one, [two])
+        return Topics()
+
+    # The clusters have been read when the embedder is built.
+    assert assign_failures(DEV, harness, slow, lambda *_: None)["assigned"] == 1
+    assert number_of(new) == 1
+
+
+def test_a_failure_whose_content_changes_meanwhile_is_looked_at_again(harness: Harness) -> None:
+    add(harness, "a")
+    cluster(harness)
+    (new,) = add(harness, "c", 1)
+
+    def slow() -> Embedder:
+        FailureCase.objects.filter(pk=new.pk).update(title="a again", request=A, content_digest="other")
+        return Topics()
+
+    assign_failures(DEV, harness, slow, lambda *_: None)
+    assert assign(harness) == {"cases": 1, "assigned": 1, "clusters": 1, "unclustered": 0}
+
+
+A = {"danmaku": [{"user": "x", "text": "a again"}], "history": []}
 
 
 def test_nearest_members_elect_the_cluster_and_its_reach_decides() -> None:

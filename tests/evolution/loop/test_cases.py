@@ -3,6 +3,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from evolution.adapters.formats.detect import read_file
+from evolution.loop.case_batches import reopen_seen_again
 from evolution.loop.cases import ImportReport, store_records
 from evolution.loop.evaluation import create_evaluation
 from evolution.loop.masking import current_masker
@@ -64,9 +65,83 @@ def test_other_content_under_the_same_id_is_an_update(harness: Harness) -> None:
 def test_an_update_of_a_counted_id_leaves_the_case_it_was_counted_on(harness: Harness) -> None:
     store(harness, make_record("a"), make_record("b"))
     report = store(harness, make_record("b", reply="另一个"))
-    assert report.updated == 1
+    # A case more than there was.
+    assert (report.new, report.updated) == (1, 0)
     assert list(FailureCase.objects.order_by("pk").values_list("source_id", "count")) == [("a", 1), ("b", 1)]
     assert not Sighting.objects.exists()
+
+
+def said(harness: Harness) -> list[tuple[str, str, int]]:
+    cases = FailureCase.objects.filter(harness=harness).order_by("source_id")
+    return list(cases.values_list("source_id", "reply", "count"))
+
+
+def figures(report: ImportReport) -> tuple[int, int, int]:
+    return report.new, report.updated, report.duplicate
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_record_with_what_a_case_used_to_say_is_a_case_of_its_own(
+    harness: Harness, order: tuple[int, int]
+) -> None:
+    store(harness, make_record("1", reply="89元"))
+    records = [make_record("1", reply="99元"), make_record("2", reply="89元")]
+    report = store(harness, *(records[place] for place in order))
+    assert figures(report) == (1, 1, 0)
+    assert said(harness) == [("1", "99元", 1), ("2", "89元", 1)]
+    assert figures(store(harness, *records)) == (0, 0, 2)
+    assert said(harness) == [("1", "99元", 1), ("2", "89元", 1)]
+
+
+def test_an_export_whose_ids_moved_by_one_loses_nothing(harness: Harness) -> None:
+    replies = [f"reply {number}" for number in range(5)]
+    store(harness, *(make_record(str(number), reply=reply) for number, reply in enumerate(replies)))
+    moved = [make_record(str(number), reply=reply) for number, reply in enumerate(["newest", *replies])]
+    assert figures(store(harness, *moved)) == (1, 5, 0)
+    assert [reply for _id, reply, _count in said(harness)] == ["newest", *replies]
+    assert figures(store(harness, *moved)) == (0, 0, 6)
+
+
+def test_what_is_found_under_another_id_stays_when_the_case_comes_to_say_something_else(
+    harness: Harness,
+) -> None:
+    store(
+        harness,
+        make_record("1", reply="89元"),
+        make_record("2", reply="89元"),
+        make_record("3", reply="89元"),
+    )
+    case = FailureCase.objects.get()
+    case.note, case.state = "nothing to do", CaseState.IGNORED
+    case.save()
+    assert figures(store(harness, make_record("1", reply="99元"))) == (0, 1, 0)
+    assert said(harness) == [("1", "99元", 1), ("2", "89元", 2)]
+    # What people said of the failure holds for its twin.
+    twin = FailureCase.objects.get(source_id="2")
+    assert (twin.note, twin.state) == ("nothing to do", CaseState.IGNORED)
+    same = [make_record("1", reply="99元"), make_record("2", reply="89元"), make_record("3", reply="89元")]
+    assert figures(store(harness, *same)) == (0, 0, 3)
+
+
+def test_sightings_go_to_the_case_that_says_the_same(harness: Harness) -> None:
+    store(
+        harness,
+        make_record("1", reply="89元"),
+        make_record("2", reply="89元"),
+        make_record("3", reply="89元"),
+    )
+    report = store(harness, make_record("1", reply="99元"), make_record("2", reply="89元"))
+    assert figures(report) == (1, 1, 0)
+    assert said(harness) == [("1", "99元", 1), ("2", "89元", 2)]
+    assert Sighting.objects.get().case.source_id == "2"
+
+
+def test_a_case_comes_to_say_what_a_record_of_the_same_import_says(harness: Harness) -> None:
+    store(harness, make_record("1", reply="89元"))
+    records = [make_record("2", reply="99元"), make_record("1", reply="99元")]
+    assert figures(store(harness, *records)) == (0, 1, 1)
+    assert said(harness) == [("1", "99元", 2)]
+    assert figures(store(harness, *records)) == (0, 0, 2)
 
 
 def test_ids_of_a_file_that_clash_are_told_apart(harness: Harness) -> None:
@@ -88,6 +163,14 @@ def test_a_resolved_case_that_is_seen_again_is_open(harness: Harness) -> None:
     store(harness, make_record("a"))
     assert FailureCase.objects.get().state == CaseState.RESOLVED
     store(harness, make_record("b"))
+    assert FailureCase.objects.get().state == CaseState.OPEN
+
+
+def test_a_case_that_people_opened_meanwhile_is_open(harness: Harness) -> None:
+    store(harness, make_record("a"))
+    case = FailureCase.objects.get()
+    case.state = CaseState.RESOLVED
+    assert reopen_seen_again(DEV, [case]) == 0
     assert FailureCase.objects.get().state == CaseState.OPEN
 
 

@@ -3,9 +3,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from evolution.loop.cluster_states import escalate, is_escalating
+from evolution.loop.cluster_states import escalate, is_escalating, regress, settle_states
 from evolution.models import Cluster, Event, Harness
-from evolution.states import ClusterState
+from evolution.states import CaseState, ClusterState
+from evolution.transitions import move
 from tests.evolution.intake import make_cluster, make_failure
 from tests.evolution.measured import DEV
 
@@ -45,9 +46,43 @@ def test_a_cluster_that_grows_fast_escalates_with_its_figures(harness: Harness) 
     growing, steady = make_cluster(harness, 1), make_cluster(harness, 2)
     failures(growing, [0, 1, 2, 3, 4, 5, 10, 20, 30, 40])
     failures(steady, [0, 1, 2, 3, 4, *range(7, 32)])
-    escalate(DEV, [growing, steady])
+    escalate(DEV, [growing.pk, steady.pk])
     assert [c.state for c in Cluster.objects.order_by("number")] == [
         ClusterState.ESCALATING,
         ClusterState.NEW,
     ]
     assert Event.objects.get(verb="cluster.escalating").reason.startswith("6 failures in a week, 0.75")
+
+
+def test_failures_that_a_clustering_moved_are_not_new(harness: Harness) -> None:
+    cluster = make_cluster(harness)
+    failures(cluster, [0, 1, 2, 20])
+    before = set(cluster.members.values_list("pk", flat=True))
+    failures(cluster, [0, 1, 2, 3])
+    moved = set(cluster.members.values_list("pk", flat=True)) - before
+    escalate(DEV, [cluster.pk], moved)
+    cluster.refresh_from_db()
+    assert cluster.state == ClusterState.NEW
+    escalate(DEV, [cluster.pk])
+    cluster.refresh_from_db()
+    assert cluster.state == ClusterState.ESCALATING
+
+
+def test_states_follow_from_the_failures_as_they_are_now(harness: Harness) -> None:
+    over, back, busy = (make_cluster(harness, number, ("a", "b")) for number in (1, 2, 3))
+    for cluster in (over, back):
+        cluster.members.update(state=CaseState.RESOLVED)
+    Cluster.objects.filter(pk=back.pk).update(state=ClusterState.RESOLVED)
+    back.members.filter(title="a").update(state=CaseState.OPEN)
+    # Somebody has moved it since it was read.
+    move(Cluster.objects.get(pk=busy.pk), ClusterState.IGNORED, DEV, "x")
+    settle_states(DEV, [over.pk, back.pk, busy.pk])
+    states = list(Cluster.objects.order_by("number").values_list("state", flat=True))
+    assert states == [ClusterState.RESOLVED, ClusterState.REGRESSED, ClusterState.IGNORED]
+
+
+def test_only_resolved_clusters_with_open_failures_regress(harness: Harness) -> None:
+    empty = make_cluster(harness, 1, state=ClusterState.RESOLVED)
+    new = make_cluster(harness, 2, ("a",))
+    regress(DEV, [empty.pk, new.pk])
+    assert set(Cluster.objects.values_list("state", flat=True)) == {ClusterState.RESOLVED, ClusterState.NEW}

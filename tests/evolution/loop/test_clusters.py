@@ -1,10 +1,12 @@
 import json
+import random
 from collections.abc import Sequence
 from functools import partial
 
 import pytest
 
-from evolution.actions.clusters import merge_clusters, move_cases, split_cluster
+from evolution.actions.bulk import move_to_cluster
+from evolution.actions.clusters import ignore_cluster, merge_clusters, split_cluster
 from evolution.adapters.clustering import HdbscanClusterer
 from evolution.adapters.embedding import SentenceTransformerEmbedder, build_embedder
 from evolution.adapters.formats.detect import read_file
@@ -17,7 +19,7 @@ from evolution.ports import Grouping, Vectors
 from evolution.states import CaseState, ClusterState
 from evolution.transitions import move
 from tests.evolution.clustering import ByRow, Topics, add, cluster, number_of
-from tests.evolution.intake import DATA, TAU_BENCH, make_cluster, make_failure, needs_data
+from tests.evolution.intake import DATA, TAU_BENCH, make_cluster, make_failure, make_record, needs_data, store
 from tests.evolution.measured import DEV, make_case, make_version
 
 pytestmark = pytest.mark.django_db
@@ -165,7 +167,7 @@ def test_a_failure_that_a_person_moves_meanwhile_stays_there(harness: Harness) -
 
     class Slow(ByRow):
         def group(self, vectors: Vectors, known: Sequence[int] | None = None) -> Grouping:
-            move_cases(DEV, [cases[0].pk], mine)
+            move_to_cluster(DEV, harness, [cases[0].pk], mine)
             return super().group(vectors, known)
 
     cluster_failures(DEV, harness, Topics(), Slow(), lambda *_: None)
@@ -202,28 +204,115 @@ def test_merged_clusters_stay_one(harness: Harness) -> None:
 def test_what_people_take_out_stays_out(harness: Harness) -> None:
     case, *_others = add(harness, "a", 4)
     cluster(harness)
-    move_cases(DEV, [case.pk], None, harness=harness)
+    move_to_cluster(DEV, harness, [case.pk], None)
     cluster(harness)
     assert number_of(case) is None
 
 
+def test_a_split_holds_when_the_larger_part_was_split_off(harness: Harness) -> None:
+    cases = add(harness, "a", 10)
+    cluster(harness)
+    split_cluster(DEV, Cluster.objects.get(), [case.pk for case in cases[:6]], "另一种")
+    for _ in range(2):
+        cluster(harness)
+        assert [number_of(case) for case in cases] == [2] * 6 + [1] * 4
+
+
+def test_what_comes_back_word_for_word_makes_a_resolved_cluster_regress(harness: Harness) -> None:
+    store(harness, *(make_record(str(number), "a") for number in range(3)))
+    case = FailureCase.objects.get()
+    found = make_cluster(harness, 1, state=ClusterState.RESOLVED)
+    FailureCase.objects.update(cluster=found, state=CaseState.RESOLVED)
+    store(harness, make_record("another", "a"))
+    case.refresh_from_db(), found.refresh_from_db()
+    assert (case.state, found.state) == (CaseState.OPEN, ClusterState.REGRESSED)
+
+
+def test_clusters_that_people_merge_meanwhile_are_one(harness: Harness) -> None:
+    cases = add(harness, "a") + add(harness, "b")
+    cluster(harness)
+    cases += add(harness, "b")
+    one, two = Cluster.objects.order_by("number")
+
+    class Slow(ByRow):
+        def group(self, vectors: Vectors, known: Sequence[int] | None = None) -> Grouping:
+            merge_clusters(DEV, one, [two])
+            return super().group(vectors, known)
+
+    result = cluster_failures(DEV, harness, Topics(), Slow(), lambda *_: None)
+    assert {number_of(case) for case in cases} == {1}
+    group = ClusterRun.objects.get(pk=result["run"]).groups.get()
+    assert (group.cluster, sorted(read_ids(group.case_ids).tolist())) == (one, [case.pk for case in cases])
+
+
+def test_a_cluster_that_a_person_ignores_meanwhile_does_not_stop_the_clustering(harness: Harness) -> None:
+    add(harness, "a"), add(harness, "b")
+    cluster(harness)
+    one, two = Cluster.objects.order_by("number")
+    FailureCase.objects.filter(cluster=one).update(state=CaseState.RESOLVED)
+
+    class Slow(ByRow):
+        def group(self, vectors: Vectors, known: Sequence[int] | None = None) -> Grouping:
+            for found in (one, two):
+                ignore_cluster(DEV, found, "x")
+            return super().group(vectors, known)
+
+    cluster_failures(DEV, harness, Topics(), Slow(), lambda *_: None)
+    assert set(Cluster.objects.values_list("state", flat=True)) == {ClusterState.IGNORED}
+
+
+ZH = "crosswoz_intents/crosswoz_user_intents_zh.jsonl"
+EN = "intents/banking77_test.tsv"
+
+
+def read_texts(name: str, count: int) -> list[str]:
+    """Some of the texts of a file, from all over it, in no order."""
+    lines = (DATA / name).read_text().splitlines()
+    texts = [json.loads(line)["text"] if name == ZH else line.split("\t")[0] for line in lines[1:]]
+    return random.Random(1).sample(list(dict.fromkeys(texts)), count)
+
+
+def add_texts(harness: Harness, texts: Sequence[str]) -> None:
+    for text in texts:
+        make_failure(harness, text, embedded_text=text)
+
+
 @needs_data
-def test_after_a_fifth_more_failures_nearly_all_stay_in_their_cluster(
-    harness: Harness, embedder: SentenceTransformerEmbedder
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param([(ZH, 0, 500)], [(ZH, 500, 600)], id="a fifth more of the same kind"),
+        pytest.param([(ZH, 0, 300), (EN, 0, 300)], [(ZH, 300, 360), (EN, 300, 360)], id="of both kinds"),
+        pytest.param([(ZH, 0, 100)], [(EN, 0, 300)], id="thrice as many of another kind"),
+        pytest.param([(EN, 0, 300)], [(ZH, 0, 300)], id="as many of another kind"),
+    ],
+)
+def test_known_failures_stay_in_their_clusters_when_others_come(
+    harness: Harness,
+    embedder: SentenceTransformerEmbedder,
+    old: list[tuple[str, int, int]],
+    new: list[tuple[str, int, int]],
 ) -> None:
-    lines = (DATA / "crosswoz_intents" / "crosswoz_user_intents_zh.jsonl").read_text().splitlines()
-    texts = [json.loads(line)["text"] for line in lines[::3]]
-    for text in texts[: len(texts) * 5 // 6]:
-        make_failure(harness, text, embedded_text=text)
+    texts = {name: read_texts(name, 600) for name in (ZH, EN)}
     run = partial(cluster_failures, DEV, harness, embedder, HdbscanClusterer(), lambda *_: None)
+    for name, start, end in old:
+        add_texts(harness, texts[name][start:end])
     run()
+    one, two, three, *others = Cluster.objects.order_by("number")
+    merge_clusters(DEV, one, [two])
+    split_off = list(three.members.order_by("pk").values_list("pk", flat=True)[:2])
+    split_cluster(DEV, three, split_off, "by people")
     before = dict(FailureCase.objects.exclude(cluster=None).values_list("pk", "cluster_id"))
-    for text in texts[len(texts) * 5 // 6 :]:
-        make_failure(harness, text, embedded_text=text)
+    pinned = list(FailureCase.objects.filter(is_pinned=True).values_list("pk", "cluster_id"))
+    for name, start, end in new:
+        add_texts(harness, texts[name][start:end])
     run()
     after = dict(FailureCase.objects.values_list("pk", "cluster_id"))
-    assert len(before) > 800
+    assert len(others) >= 3
+    assert len(before) > 80
+    assert [(pk, after[pk]) for pk, _cluster in pinned] == pinned
     assert sum(after[pk] == cluster for pk, cluster in before.items()) >= 0.95 * len(before)
+    assert not Cluster.objects.filter(state=ClusterState.ESCALATING).exists()
 
 
 @needs_data

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import pytest
 from django.db import connection
 
-from evolution.errors import StaleState
+from evolution.errors import ImportTaken, StaleState
 from evolution.loop.cases import COUNTS
 from evolution.loop.failure_rules import parse_rule
 from evolution.loop.import_locks import hold_import
@@ -29,7 +29,7 @@ class File:
     format: str = "test"
 
     @property
-    def records(self) -> Iterator[Record | Rejected]:
+    def unread(self) -> Iterator[Record | Rejected]:
         return self.make()
 
 
@@ -108,6 +108,32 @@ def test_every_batch_tells_how_far_it_is(harness: Harness) -> None:
     assert seen == [500, 1000, 1100]
 
 
+def test_formats_are_those_of_the_files(harness: Harness) -> None:
+    run = make_run(harness)
+    files = [
+        File("a", records(2)),
+        File("b", records(2, prefix="b"), "csv"),
+        File("a", records(1, prefix="c"), "csv"),
+    ]
+    perform_import(DEV, run, lambda: files, current_masker())
+    run.refresh_from_db()
+    assert run.formats == {"a": "test, csv", "b": "csv"}
+
+
+def test_a_case_that_somebody_moved_meanwhile_costs_no_import(harness: Harness) -> None:
+    run = make_run(harness)
+
+    def break_off() -> Iterator[Record | Rejected]:
+        yield make_record("1")
+        raise StaleState("somebody moved it")
+
+    # Another process would be a reason to leave the import alone; this is none.
+    with pytest.raises(StaleState):
+        perform_import(DEV, run, lambda: [File("a", break_off)], current_masker())
+    run.refresh_from_db()
+    assert (run.state, run.message) == (ImportState.FAILED, "somebody moved it")
+
+
 def test_options_survive_the_database(harness: Harness) -> None:
     options = ImportOptions("csv", {"request": "q"}, parse_rule("a<3,errors"), only_failures=False)
     run = create_import(DEV, harness, [], options, digest="")
@@ -124,7 +150,7 @@ def test_an_import_is_held_by_one_process(harness: Harness) -> None:
 
     with hold_import(run):
         (answer,) = run_at_once(other)
-    assert isinstance(answer, StaleState)
+    assert isinstance(answer, ImportTaken)
     assert run_at_once(other) == [None]
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")

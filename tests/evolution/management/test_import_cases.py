@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from evolution.models import FailureCase, Harness, ImportRun, Source
@@ -83,6 +84,16 @@ def test_a_dry_run_says_the_same_and_changes_nothing(
     assert not FailureCase.objects.exists()
     assert not Source.objects.exists()
     assert run(capsys, path, "--source", "room") == tried
+
+
+def test_a_dry_run_makes_no_harness(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text('{"id": 1, "request": "a"}')
+    before = set(Path(settings.REPOSITORIES_DIR).glob("*"))
+    Harness.objects.all().delete()
+    assert figures(run(capsys, path, "--dry-run")) == {"read": 1, "new": 1}
+    assert not Harness.objects.exists()
+    assert set(Path(settings.REPOSITORIES_DIR).glob("*")) == before
 
 
 def test_rule_mapping_and_source_are_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

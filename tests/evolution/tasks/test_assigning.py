@@ -36,7 +36,8 @@ def test_without_clusters_nothing_is_asked_for(harness: Harness) -> None:
 
 def test_requests_of_a_few_seconds_are_one_job_and_a_running_one_gets_a_successor(harness: Harness) -> None:
     clustered(harness)
-    request_assignment(harness), request_assignment(harness)
+    for _ in range(2):
+        request_assignment(harness)
     (job,) = assignments(harness)
     Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
     request_assignment(harness)

@@ -8,7 +8,19 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.utils import translation
 
-from evolution.models import Cluster, Diagnosis, FailureCase, Harness, Proposal, Source, Step
+from evolution.models import (
+    BulkAction,
+    Cluster,
+    Diagnosis,
+    FailureCase,
+    Harness,
+    ImportRun,
+    Proposal,
+    SavedView,
+    Source,
+    Step,
+)
+from tests.evolution.clusterings import keep_run
 from tests.evolution.intake import make_cluster
 from tests.evolution.measured import DEV as DEVELOPER
 from tests.evolution.measured import (
@@ -94,7 +106,12 @@ def make_world() -> World:
     cluster = make_cluster(harness, texts=("no price", "wrong price"))
     case = cluster.members.order_by("pk")[0]
     diagnosis = make_diagnosis(cluster, case)
+    for _time in ("before", "after"):
+        keep_run(harness, {cluster: list(cluster.members.all())})
     Source.objects.create(harness=harness, name="production", created_by="d")
+    ImportRun.objects.create(harness=harness, state="preview", digest="", created_by="d")
+    BulkAction.objects.create(harness=harness, actor="d", verb="tag", parameters={"tag": "x"})
+    SavedView.objects.create(harness=harness, owner="d", name="a view", is_shared=True)
     step = measure(steps.merge_step(DEVELOPER, harness, [make_proposal(harness, teach(*range(1, 11)))]))
     proposal = make_proposal(harness, b"knows: q1 q2 q3\n", "teach q3")
     fields = {

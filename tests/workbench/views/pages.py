@@ -9,19 +9,29 @@ def list_pages(world: World) -> dict[str, str]:
     assert base is not None
     assert candidate is not None
     result = base.results.order_by("pk")[0]
+    imported = world.harness.imports.get().pk
     pair = f"comparison/?base={base.pk}&candidate={candidate.pk}"
     paths = {
         "board": "",
         "cases": "cases/",
         "case": f"cases/{world.case.pk}/",
+        "case_counts": "cases/counts/?state=",
         "case_raw": f"cases/{world.case.pk}/raw/",
         "case_value": f"cases/{world.case.pk}/value/?path=/request",
         "case_curl": f"cases/{world.case.pk}/curl/",
         "cases_dataset": f"cases/dataset/?ids={world.case.pk}",
         "sources": "sources/",
         "source": "sources/production/",
+        "imports": "imports/",
+        "import_run": f"imports/{imported}/",
+        "import_problems": f"imports/{imported}/problems.csv",
         "clusters": "clusters/",
         "cluster": f"clusters/{world.cluster.number}/",
+        "cluster_map": "clusters/map/",
+        "cluster_map_points": "clusters/map/points/",
+        "unclustered": "clusters/unclustered/",
+        "cluster_runs": "clusters/runs/",
+        "cluster_runs_compare": "clusters/runs/compare/",
         "proposals": "proposals/?state=all",
         "proposal": f"proposals/{world.proposal.pk}/",
         "proposal_edit": f"proposals/{world.proposal.pk}/edit/?path=prompts/role.md",
@@ -48,7 +58,12 @@ def list_actions(world: World) -> dict[str, str]:
     """The addresses that change something, by URL name."""
     base = world.step.base_evaluation
     assert base is not None
+    imported = world.harness.imports.get().pk
     paths = {
+        "case_bulk": "cases/bulk/",
+        "case_bulk_undo": f"cases/bulk/{world.harness.bulk_actions.get().pk}/undo/",
+        "view_save": "cases/views/save/",
+        "view_delete": f"cases/views/{world.harness.views.get().pk}/delete/",
         "case_ignore": f"cases/{world.case.pk}/ignore/",
         "case_reopen": f"cases/{world.case.pk}/reopen/",
         "case_tags": f"cases/{world.case.pk}/tags/",
@@ -59,7 +74,16 @@ def list_actions(world: World) -> dict[str, str]:
         "source_change": "sources/production/change/",
         "source_rotate": "sources/production/token/",
         "source_switch": "sources/production/switch/",
+        "import_upload": "imports/upload/",
+        "import_preview": f"imports/{imported}/preview/",
+        "import_start": f"imports/{imported}/start/",
+        "import_resume": f"imports/{imported}/resume/",
+        "import_discard": f"imports/{imported}/discard/",
         "clusters_start": "clusters/start/",
+        "cluster_create": "clusters/create/",
+        "cluster_merge": f"clusters/{world.cluster.number}/merge/",
+        "cluster_split": f"clusters/{world.cluster.number}/split/",
+        "cluster_reopen": f"clusters/{world.cluster.number}/reopen/",
         "cluster_rename": f"clusters/{world.cluster.number}/rename/",
         "cluster_ignore": f"clusters/{world.cluster.number}/ignore/",
         "cluster_diagnose": f"clusters/{world.cluster.number}/diagnose/",

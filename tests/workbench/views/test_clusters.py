@@ -6,8 +6,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evolution.models import Cluster, Job, Proposal
-from tests.evolution.clusterings import keep_vector, place
+from evolution.models import Cluster, ClusterRun, FailureCase, Job, Proposal
+from tests.evolution.clusterings import keep_run, keep_vector, place
 from tests.evolution.intake import make_cluster, make_failure
 from tests.workbench.views.conftest import World, make_diagnosis
 
@@ -263,3 +263,76 @@ def test_bulk_comes_back_to_the_page_that_had_the_button(world: World, developer
     assert (
         developer.post(world.url("cases/bulk/"), foreign).headers["Location"].startswith(world.url("cases/"))
     )
+
+
+def test_two_clusterings_are_compared_and_a_flow_names_its_cases(world: World, viewer: Client) -> None:
+    other = make_cluster(world.harness, 2)
+    first, second = world.cluster.members.order_by("pk")
+    before = keep_run(world.harness, {world.cluster: [first, second]})
+    after = keep_run(world.harness, {world.cluster: [first], other: [second]})
+    flow = f"before={before.pk}&after={after.pk}&was={world.cluster.pk}&now={other.pk}"
+
+    page = viewer.get(world.url(f"clusters/runs/compare/?{flow}"))
+
+    assert (page.context["comparison"].stayed, page.context["comparison"].moved) == (1, 1)
+    assert [case.pk for case in page.context["flow_cases"]] == [second.pk]
+    assert viewer.get(world.url("clusters/runs/compare/?before=999999")).status_code == 404
+    assert viewer.get(world.url("clusters/runs/")).status_code == 200
+
+
+def test_the_points_of_the_map_are_the_open_failures_of_its_clustering(world: World, viewer: Client) -> None:
+    members = list(world.cluster.members.order_by("pk"))
+    keep_run(world.harness, {world.cluster: members})
+    late = make_failure(world.harness, "late")
+
+    page = viewer.get(world.url("clusters/map/"))
+    drawn = viewer.get(world.url("clusters/map/points/")).json()
+
+    assert (page.context["off_map"], late.pk in drawn["ids"]) == (1, False)
+    assert drawn["ids"] == [case.pk for case in members]
+    assert drawn["clusters"] == [{"number": 1, "name": "cluster 1", "size": 2, "x": 0.0, "y": 0.0}]
+    assert (drawn["x"], drawn["owners"]) == ([-1.0, 1.0], [0, 0])
+
+
+def test_the_map_spells_out_hidden_characters(world: World, viewer: Client) -> None:
+    FailureCase.objects.filter(pk=world.case.pk).update(title="a\u202eb")
+
+    drawn = viewer.get(world.url("clusters/map/points/")).json()
+
+    assert "a‹U+202E›b" in drawn["titles"]
+
+
+def test_the_pages_say_what_is_missing_before_the_first_clustering(world: World, viewer: Client) -> None:
+    ClusterRun.objects.all().delete()
+
+    for path in ("map/", "runs/", "runs/compare/", "unclustered/"):
+        assert viewer.get(world.url(f"clusters/{path}")).status_code == 200
+    assert viewer.get(world.url("clusters/map/points/")).status_code == 404
+
+
+def test_a_cluster_shows_what_is_just_outside_of_it(world: World, viewer: Client) -> None:
+    place(world.cluster, [1, 0])
+    for text, vector in (("near", [0.8, 0.6]), ("far", [0.2, 0.98]), ("resolved", [1, 0])):
+        keep_vector(text, vector)
+        make_failure(
+            world.harness, text, embedded_text=text, state="resolved" if text == "resolved" else "open"
+        )
+
+    page = viewer.get(world.url("clusters/1/"))
+
+    found = page.context["near_misses"]
+    assert [(near.case.title, round(near.likeness, 2), near.is_within) for near in found] == [
+        ("near", 0.8, True)
+    ]
+
+
+def test_members_are_sorted_and_narrowed(world: World, viewer: Client) -> None:
+    first, second = world.cluster.members.order_by("pk")
+    FailureCase.objects.filter(pk=first.pk).update(strength=0.2, state="ignored")
+
+    def shown(query: str) -> list[int]:
+        return [case.pk for case in viewer.get(world.url(f"clusters/1/?{query}")).context["page"]]
+
+    assert shown("") == [second.pk, first.pk]
+    assert shown("order=weakest") == [first.pk, second.pk]
+    assert shown("members=ignored") == [first.pk]

@@ -119,7 +119,7 @@ def test_columns_of_a_table_are_what_people_say(world: World, developer: Client)
     assert (run.new, run.passed, run.source and run.source.name) == (1, 1, "table-1")
     case = FailureCase.objects.get(source="table-1")
     assert (case.scores, case.context) == ({"punkte": 1}, {"wer": "ann"})
-    assert Source.objects.get().mapping == {"request": "was", "scores.punkte": "punkte"}
+    assert Source.objects.get(name="table-1").mapping == {"request": "was", "scores.punkte": "punkte"}
 
 
 def test_what_is_said_of_columns_is_not_meant_for_other_files(world: World, developer: Client) -> None:
@@ -211,7 +211,7 @@ def test_the_files_of_a_preview_are_thrown_away(world: World, developer: Client)
 
     developer.post(world.url(f"imports/{run.pk}/discard/"))
 
-    assert not ImportRun.objects.exists()
+    assert not ImportRun.objects.filter(pk=run.pk).exists()
     assert Event.objects.filter(verb="importrun.discarded").exists()
 
 
@@ -224,7 +224,17 @@ def test_viewers_look_and_change_nothing(world: World, developer: Client, viewer
     assert answer.status_code == 403
     assert viewer.get(world.url("imports/")).status_code == 200
     assert viewer.get(world.url(f"imports/{run.pk}/")).status_code == 200
-    assert list(ImportRun.objects.values_list("state", flat=True)) == [ImportState.PREVIEW]
+    assert set(ImportRun.objects.values_list("state", flat=True)) == {ImportState.PREVIEW}
+
+
+def test_a_preview_is_not_gone_on_with(world: World, developer: Client) -> None:
+    run = send(world, developer, lines({"request": "q"}))
+
+    developer.post(world.url(f"imports/{run.pk}/resume/"))
+
+    run.refresh_from_db()
+    assert run.state == ImportState.PREVIEW
+    assert not Job.objects.filter(kind="import").exists()
 
 
 def test_an_upload_without_a_file_is_told(world: World, developer: Client) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evolution.adapters.formats.detect import check_format, open_records, read_file, read_records
+from evolution.adapters.formats.detect import check_format, open_records, open_stream, read_file, read_records
 from evolution.errors import BrokenInput
 from evolution.ports import Record, Rejected
 
@@ -306,3 +306,63 @@ def test_a_file_name_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(BrokenInput, match="no format xml"):
         read("[]", fmt="xml")
+
+
+ODD_NAMES = {
+    "a.txt": '{"id": "1", "request": "hi"}',
+    "../b.jsonl": '{"id": "2", "request": "hi"}',
+    "noext": '{"id": "3", "request": "hi"}',
+    "c.jsonl.1": '{"id": "4", "request": "hi"}',
+    "d.txt": "id,request\n5,hi",
+}
+NOTES = {
+    "README.md": 'Lines such as\n{"id": "9", "request": "hi"}\n',
+    "notes.txt": "Text\nand more, of it",
+    "badge.md": '[![x](y)]\n\n```\n{"id": "9", "request": "hi"}\n```',
+    "sheet.xlsx": "",
+}
+
+
+def test_files_of_any_name_are_read_where_they_hold_records(tmp_path: Path) -> None:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in (ODD_NAMES | NOTES).items():
+            archive.writestr(name, content)
+    left_out: list[str] = []
+    found = open_stream(data, "x.zip", leave_out=left_out.append)
+    ids = [record.source_id for file in found for record in file.records if isinstance(record, Record)]
+    assert ids == ["1", "2", "3", "4", "5"]
+    assert left_out == [f"x.zip/{name}" for name in NOTES]
+
+
+def test_a_folder_and_an_archive_of_it_are_read_alike(tmp_path: Path) -> None:
+    for name, content in (ODD_NAMES | NOTES).items():
+        (tmp_path / name.replace("../", "")).write_text(content)
+    left_out: list[str] = []
+    found = open_records(tmp_path, leave_out=left_out.append)
+    ids = {record.source_id for file in found for record in file.records if isinstance(record, Record)}
+    assert ids == {"1", "2", "3", "4", "5"}
+    assert {name.rsplit("/")[-1] for name in left_out} == NOTES.keys()
+
+
+def test_a_long_preamble_takes_no_records_along() -> None:
+    found = read('{"event": "start"}\n' * 300 + '{"id": "a", "request": "hi"}\n')
+    assert [type(item) for item in found] == [Rejected] * 300 + [Record]
+
+
+@pytest.mark.parametrize("fmt", ["otlp", "tau2-bench", "promptfoo", "langfuse", "csv"])
+def test_a_file_without_anything_of_the_format_that_is_said_is_rejected(fmt: str) -> None:
+    found = read('{"id": "a", "request": "hi"}\n', fmt=fmt)
+    assert found
+    assert all(isinstance(item, Rejected) for item in found)
+
+
+def test_files_that_were_put_one_behind_the_other_are_read_whole() -> None:
+    line = b'\xef\xbb\xbf{"id": "%d", "request": "hi"}\n'
+    assert [item.source_id for item in read(line % 1 + line % 2)] == ["1", "2"]
+    table = "\ufeffid,request\n%d,hi\n"
+    assert [item.source_id for item in read(table % 1 + table % 2, "a.csv")] == ["1", "2"]
+
+
+def test_a_table_without_rows_holds_no_records() -> None:
+    assert read("id,request\n", "a.csv") == []

@@ -67,14 +67,31 @@ def test_content_is_unpacked_by_what_it_is(tmp_path: Path, packing: str) -> None
 
 def test_members_of_an_archive_are_files_of_their_own(tmp_path: Path) -> None:
     inner = archive(**{"c.json": b"[3]"})
-    members = {"a.jsonl": b"1", "d/b.json.gz": gzip.compress(b"2"), "e.zip": inner, "README.md": b"#"}
+    members = {"a.jsonl": b"1", "d/b.json.gz": gzip.compress(b"2"), "e.zip": inner, "../f.json": b"4"}
     hidden = {"__MACOSX/a.jsonl": b"x", ".hidden.json": b"x", "d/": b""}
     (tmp_path / "all.zip").write_bytes(archive(**members, **hidden))
     assert contents(tmp_path / "all.zip") == {
         "all.zip/a.jsonl": b"1",
         "all.zip/d/b.json.gz": b"2",
         "all.zip/e.zip/c.json": b"[3]",
+        "all.zip/../f.json": b"4",
     }
+
+
+def test_the_contents_of_an_archive_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.zip").write_bytes(archive(**{f"{n}.jsonl": LINE for n in range(50)}))
+    opened = []
+
+    real = zipfile.ZipFile._RealGetContents  # type: ignore[attr-defined]  # what reads them
+
+    def count(self: object) -> None:
+        opened.append(1)
+        real(self)
+
+    monkeypatch.setattr(files, "zipfile", zipfile)
+    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", count)
+    assert set(contents(tmp_path / "a.zip").values()) == {LINE}
+    assert len(opened) == 1
 
 
 def test_a_folder_is_walked_in_order(tmp_path: Path) -> None:
@@ -85,7 +102,15 @@ def test_a_folder_is_walked_in_order(tmp_path: Path) -> None:
     (tmp_path / "in" / "loop").symlink_to(tmp_path / "in")
     (tmp_path / "in" / "notes.txt").write_text("what this is")
     (tmp_path / "in" / "log.txt").write_text(" {}")
-    assert list(contents(tmp_path / "in")) == ["in/b.jsonl", "in/log.txt", "in/a/1.csv", "in/a/2.json"]
+    found = list(open_path(tmp_path / "in", takes_none))
+    assert [file.name for file in found] == [
+        "in/b.jsonl",
+        "in/log.txt",
+        "in/notes.txt",
+        "in/a/1.csv",
+        "in/a/2.json",
+    ]
+    assert [file.name for file in found if file.is_doubtful] == ["in/log.txt", "in/notes.txt"]
 
 
 def test_an_archive_that_a_format_takes_is_left_whole(tmp_path: Path) -> None:

@@ -181,3 +181,21 @@ def test_it_does_not_matter_where_blocks_end(monkeypatch: pytest.MonkeyPatch, bl
     monkeypatch.setattr("evolution.adapters.formats.line_feed._BLOCK", block)
     monkeypatch.setattr(list_items, "_TRIM", 10)
     assert outline(content) == outline(json.dumps(records, indent=1))
+
+
+def test_an_element_whose_quotes_are_off_costs_only_itself() -> None:
+    good_one = '{"id": "%d", "request": "a, b"}'
+    broken = '{"id": "2", "request": "un"terminated", "m": [{"id": 1}, {"id": 2}]}'
+    content = f"[{good_one % 1},{broken},{good_one % 3}, {good_one % 4}]"
+    assert [value["id"] for value in good(content)] == ["1", "3", "4"]
+    assert bad(content) == [1]
+
+
+def test_a_first_element_whose_quotes_are_off_costs_only_itself() -> None:
+    content = '[{"id": "1", "request": "un"terminated"},{"id": "2", "request": "a"}]'
+    assert [value["id"] for value in good(content)] == ["2"]
+
+
+def test_an_element_behind_which_nothing_can_be_read_says_so() -> None:
+    content = '[\n  {"id": un},\n {"id": 2}]'
+    assert "what follows" in str(read(content)[0].value)

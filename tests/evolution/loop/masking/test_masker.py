@@ -105,6 +105,15 @@ def test_ids_that_are_masked_stay_apart_and_are_the_same_again() -> None:
     assert PHONE not in ids[0]
 
 
+def test_source_and_version_are_masked_and_stay_apart() -> None:
+    record = Record("SF " + PHONE, "a", True, 1, {"text": "q"}, harness_commit=OTHER)
+    masked, counts = MASKER.mask_record(record)
+    assert counts == {"phone": 2}
+    assert PHONE not in masked.source
+    assert masked.source.startswith("SF [phone ~")
+    assert masked.harness_commit.startswith("[phone ~")
+
+
 def test_what_stands_in_an_id_depends_on_the_key_of_the_installation(settings: Settings) -> None:
     before = MASKER.mask_record(make_record(PHONE))[0].source_id
     settings.SECRET_KEY = "another key"

@@ -58,6 +58,19 @@ FOUND = [
     (f"aws_secret_access_key = {AWS_SECRET}", "aws_secret_access_key = [AWS secret 1]"),
     (f"{PEM} after", "[private key 1] after"),
     (PEM[:48], "[private key 1]"),
+    ("138.1234.5678 (138)12345678 138-12345678", "[phone 1] [phone 1] [phone 1]"),
+    ("加我一三八一二三四五六七八", "加我[phone 1]"),
+    ("138\u200b1234\u200b5678", "[phone 1]"),
+    ("身份证１１０１０５１９４９１２３１００２Ｘ", "身份证[id card 1]"),
+    ("?email=li.lei%40example.com", "?email=[e-mail 1]"),
+    ("Bearer abcdefghijklmnopqrstuvwxyzabcdef", "Bearer [token 1]"),
+    ("client_secret=abcdefghijklmnopqrst", "client_secret=[API key 1]"),
+    ("AccountName=x;AccountKey=abcdEFGH1234abcdEFGH==;", "AccountName=x;AccountKey=[API key 1];"),
+    ("SLACK_TOKEN=q9w8e7r6t5y4 githubToken: z1x2c3v4b5n6", "SLACK_TOKEN=[API key 1] githubToken: [API key 2]"),
+    ("pwd=letmein; x=1", "pwd=[password 1]; x=1"),
+    ("Cookie: sessionid=9f8e7d6c; theme=dark\nHost: x", "Cookie: [cookie 1]\nHost: x"),
+    ("got JSESSIONID=A1B2C3D4E5F6A7B8;", "got JSESSIONID=[cookie 1];"),
+    (r'["{\\"\\u5bc6\\u7801\\": \\"hunter22!\\"}"]', r'["{\\"密码\\": \\"[password 1]\\"}"]'),
     (r"\u7535\u8bdd13812345678 \u6587\u4e09\u8def88\u53f7", "电话[phone 1] [address 1]"),
 ]  # fmt: skip
 
@@ -79,6 +92,9 @@ LEFT = [
     "d41d8cd98f00b204e9800998ecf8427e 550e8400-e29b-41d4-a716-446655440000",
     "4111 1111 1111 1112 不是卡号",
     "password is required; password: string; api_key: YOUR_KEY; token: <token>",
+    "forgot password: reset; api_key: YOUR_KEY; secret: none; next token: 2024-05-15T10:00",
+    "138.50.1381 价格138.1234 一三八 订了一百三十八件",
+    "a chocolate cookie: two for one",
     "max_tokens: 1024, prompt_tokens=2048, the bearer of bad news",
     "北京市朝阳区今天有雨，南京路步行街很热闹",
     "git@github.com:o/r.git @app.route",
@@ -123,3 +139,50 @@ def test_the_quick_expressions_miss_nothing_of_the_sample_data() -> None:
     for path in sorted(DATA.glob("ecom_bench/**/*.json")) + sorted(DATA.glob("langfuse/*.json")):
         for value in _read(path):
             assert MASKER.mask_value(value) == SLOW.mask_value(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "masked"),
+    [
+        (
+            {"name": "x-api-key", "value": "abcdefabcdef123456789"},
+            {"name": "x-api-key", "value": "[API key 1]"},
+        ),
+        ({"value": "hunter2", "key": "password"}, {"value": "[password 1]", "key": "password"}),
+        (
+            {"key": "api_key", "value": {"stringValue": "abcd1234efgh"}},
+            {"key": "api_key", "value": {"stringValue": "[API key 1]"}},
+        ),
+        (["authorization", "abcdefabcdef12345678"], ["authorization", "[token 1]"]),
+        (
+            {"headers": {"secret": "q9w8e7r6t5y4", "token": "z1x2c3v4b5n6"}},
+            {"headers": {"secret": "[API key 1]", "token": "[API key 2]"}},
+        ),
+        (
+            {"aws": {"id": AWS, "secret": AWS_SECRET}},
+            {"aws": {"id": "[AWS key 1]", "secret": "[AWS secret 1]"}},
+        ),
+        ({"cookies": {"sid": "9f8e7d6c5b4a"}}, {"cookies": {"sid": "[cookie 1]"}}),
+        ({"password": "letmein"}, {"password": "[password 1]"}),
+        ({"password": "string", "token": "required"}, {"password": "string", "token": "required"}),
+        ({"phone": 13812345678.0}, {"phone": "[phone 1]"}),
+        (["name", "token", "13x"], ["name", "token", "13x"]),
+    ],
+)
+def test_what_stands_apart_from_its_name_is_masked(value: Any, masked: Any) -> None:
+    assert MASKER.mask_value(value)[0] == masked
+    assert SLOW.mask_value(value)[0] == masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["中国" * 300_000 + "大街1号", "-eyJabcdefgh" * 80_000 + " eyJabcdefgh.eyJ"],
+    ids=["address", "jwt"],
+)
+def test_a_long_text_is_no_reason_to_give_up(text: str) -> None:
+    assert MASKER.find(text) is not None
+
+
+def test_what_a_rule_reaches_is_found_wherever_it_stands_in_a_long_text() -> None:
+    text = "好，" * 5000 + "北京市海淀区中关村大街27号" + "，好" * 5000 + "api_key=abcd1234efgh5678"
+    assert [found.text for found in MASKER.find(text)] == ["北京市海淀区中关村大街27号", "abcd1234efgh5678"]
