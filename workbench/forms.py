@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import QueryDict
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from evolution.adapters.results.wanted import Wanted
@@ -19,6 +20,7 @@ from evolution.queries.evaluations import list_dataset_versions
 from evolution.queries.results import OUTCOMES, ResultFilter
 from evolution.states import CaseState, ClusterState, Split
 from harness_repo.runtime.faults import Fault, parse_fault
+from workbench.inbox import NAMES
 
 MAX_UPLOAD = 200 * 1024 * 1024
 MAX_TEXT = 200_000
@@ -61,6 +63,16 @@ class CaseFilterForm(forms.Form):
         }
         state = given.pop("state", "") if "state" in self.data else CaseState.OPEN
         return CaseFilter(state=state, **given)
+
+    def list_unread(self) -> list[str]:
+        """The filters that make no sense, by their labels."""
+        return [gettext(NAMES.get(name, name)) for name in self.errors]
+
+    def wanted_strictly(self) -> CaseFilter:
+        """The same for deeds: LoopError for what makes no sense, as without it too many cases would be meant."""
+        if unread := self.list_unread():
+            raise LoopError(_("these filters can't be read: %(names)s") % {"names": ", ".join(unread)})
+        return self.wanted()
 
 
 class CasePlaceForm(forms.Form):

@@ -6,7 +6,6 @@ from django.http import QueryDict
 from django.utils.translation import gettext, gettext_noop
 
 from evolution.queries.case_filters import CaseFilter
-from evolution.states import CaseState
 
 # What narrows the list, in the order of the page.
 FILTERS = tuple(field.name for field in fields(CaseFilter) if field.name != "upto")
@@ -46,8 +45,3 @@ def list_narrowing(wanted: CaseFilter) -> list[tuple[str, str, str]]:
     """The filters in use but for the first row of the page: name of the parameter, its label, and the value."""
     used = [(name, getattr(wanted, name)) for name in FURTHER]
     return [(name, gettext(NAMES[name]), str(value)) for name, value in used if value not in {None, ""}]
-
-
-def is_usual(wanted: CaseFilter) -> bool:
-    """Whether the list is the inbox as it opens without a filter."""
-    return wanted == CaseFilter(state=CaseState.OPEN)

@@ -13,7 +13,16 @@ def describe_job(job: Job) -> str:
         n, loose = int(job.result["clusters"]), int(job.result.get("unclustered", 0))
         text = ngettext("%(n)d cluster, %(loose)d unclustered", "%(n)d clusters, %(loose)d unclustered", n)
         return text % {"n": n, "loose": loose}
+    if job.kind == JobKind.ASSIGN and job.state == JobState.DONE and "assigned" in job.result:
+        n, assigned = int(job.result["cases"]), int(job.result["assigned"])
+        text = ngettext(
+            "%(assigned)d of %(n)d new failure assigned", "%(assigned)d of %(n)d new failures assigned", n
+        )
+        return text % {"n": n, "assigned": assigned}
     stages = {
+        "reading failures": _("reading failures"),
+        "storing": _("storing"),
+        "naming clusters": _("naming clusters"),
         "asking the diagnoser": _("asking the diagnoser"),
         "asking the editor": _("asking the editor"),
         "committing": _("committing"),

@@ -259,11 +259,21 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{levelname} {name}: {message}", "style": "{"}},
+    "filters": {
+        "rounds": {
+            "()": "workbench.quiet_rounds.QuietRounds",
+            "tasks": [entry["task"] for entry in CELERY_BEAT_SCHEDULE.values()],
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {
         # One line per request to a model is no news.
         "httpx2": {"level": "WARNING"},
+        # Neither is what beat does every few seconds.
+        "celery.beat": {"filters": ["rounds"]},
+        "celery.worker.strategy": {"filters": ["rounds"]},
+        "celery.app.trace": {"filters": ["rounds"]},
         "django.server": {"handlers": ["console"], "propagate": False},
     },
 }

@@ -2,7 +2,8 @@
 
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, register_converter
+from django.urls.converters import StringConverter
 from django.views.i18n import set_language
 
 from workbench.api.face import api_urls
@@ -38,6 +39,15 @@ from workbench.views import (
 )
 
 Routes = list[URLPattern | URLResolver]
+
+
+class SourceNameConverter(StringConverter):
+    """Names of sources, in any script."""
+
+    regex = r"[\w-]{1,64}"
+
+
+register_converter(SourceNameConverter, "source_name")
 
 case_urls: Routes = [
     path("", cases.case_list, name="cases"),
@@ -135,10 +145,10 @@ import_urls: Routes = [
 source_urls: Routes = [
     path("", sources.source_list, name="sources"),
     path("create/", sources.create, name="source_create"),
-    path("<str:name>/", sources.source_page, name="source"),
-    path("<str:name>/change/", sources.change, name="source_change"),
-    path("<str:name>/token/", sources.rotate, name="source_rotate"),
-    path("<str:name>/switch/", sources.switch, name="source_switch"),
+    path("<source_name:name>/", sources.source_page, name="source"),
+    path("<source_name:name>/change/", sources.change, name="source_change"),
+    path("<source_name:name>/token/", sources.rotate, name="source_rotate"),
+    path("<source_name:name>/switch/", sources.switch, name="source_switch"),
 ]
 
 masking_urls: Routes = [

@@ -28,7 +28,7 @@ from django.db.models.functions import Cast, JSONObject, Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from evolution.actions.case_notes import clean_tag
+from evolution.actions.case_notes import MOST_TAGS, clean_tag
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError, StaleState
 from evolution.loop.cluster_decisions import note_moved
@@ -94,7 +94,7 @@ def assign_cases(actor: Actor, harness: Harness, chosen: Chosen, person: User | 
 def move_to_cluster(actor: Actor, harness: Harness, chosen: Chosen, cluster: Cluster | None) -> BulkAction:
     """Put cases into a cluster, or into none, where they stay when failures are clustered again.
 
-    Raises LoopError when the cluster is of another harness, or was merged into another.
+    Raises LoopError when the cluster is of another harness, was merged into another, or is ignored.
     """
     actor.require(Role.DEVELOPER)
     _keep_out_clusterings(harness, "move")
@@ -102,6 +102,8 @@ def move_to_cluster(actor: Actor, harness: Harness, chosen: Chosen, cluster: Clu
         cluster.refresh_from_db()
     if cluster is not None and (cluster.harness_id != harness.pk or cluster.merged_into_id is not None):
         raise LoopError(_("there is no such cluster"))
+    if cluster is not None and cluster.state == ClusterState.IGNORED:
+        raise LoopError(_("%(cluster)s is ignored: reopen it first") % {"cluster": cluster})
     number = cluster.number if cluster else None
     return _perform(actor, harness, chosen, _moving(cluster.pk if cluster else None, number))
 
@@ -110,7 +112,8 @@ def move_to_cluster(actor: Actor, harness: Harness, chosen: Chosen, cluster: Clu
 def undo_bulk(actor: Actor, action: BulkAction) -> int:
     """Bring the cases of a bulk action back to what they were; returns how many.
 
-    Those that somebody has changed since are left alone. Raises StaleState when it has been undone already.
+    Those that somebody has changed since are left alone; where that is all, it can be tried again. Raises StaleState
+    when it has been undone already.
     """
     actor.require(Role.DEVELOPER)
     _keep_out_clusterings(action.harness, action.verb)
@@ -122,6 +125,8 @@ def undo_bulk(actor: Actor, action: BulkAction) -> int:
     restored = deed.restore(
         cases, actor, action, Told("bulkaction.undone", action, data={"deed": action.verb})
     )
+    if not restored:
+        BulkAction.objects.filter(pk=action.pk).update(undone_at=None, undone_by="")
     _mend(action)
     _follow(actor, action)
     return restored
@@ -279,12 +284,16 @@ def _without_tag(tag: str) -> Func:
     return Func(F("tags"), Value(tag), function="array_remove", output_field=_TAGS)
 
 
+# As the page of a case, which refuses more.
+_HAS_ROOM = Q(tags__len__lt=MOST_TAGS)
+
+
 def _tagging(tag: str) -> Deed:
     has_it = Q(tags__contains=[tag])
     return Deed(
         "tag",
         ("tags",),
-        ~has_it,
+        ~has_it & _HAS_ROOM,
         has_it,
         _set(tags=_with_tag(tag)),
         _set(tags=_without_tag(tag)),
@@ -298,7 +307,7 @@ def _untagging(tag: str) -> Deed:
         "untag",
         ("tags",),
         has_it,
-        ~has_it,
+        ~has_it & _HAS_ROOM,
         _set(tags=_without_tag(tag)),
         _set(tags=_with_tag(tag)),
         {"tag": tag},
@@ -318,8 +327,11 @@ def _assigning(person: int | None, name: str) -> Deed:
     )
 
 
-def _moving(cluster: int | None, number: int | None) -> Deed:
+def _moving(cluster: int | None, number: int | None, survivor: int | None = None) -> Deed:
     there = Q(cluster=cluster, is_pinned=True)
+    if survivor is not None:
+        # It is one with another by now, and its cases are there.
+        there |= Q(cluster=survivor, is_pinned=True)
     return Deed(
         "move",
         ("cluster_id", "strength", "is_pinned"),
@@ -341,5 +353,8 @@ def _read_deed(action: BulkAction) -> Deed:
     if action.verb == "assign":
         return _assigning(given["person"], given["assignee"])
     if action.verb == "move":
-        return _moving(given["cluster_id"], given["cluster"])
+        clusters = _read_clusters(action.harness)
+        target = clusters.get(given["cluster_id"] or 0)
+        survivor = surviving(clusters, target).pk if target else None
+        return _moving(given["cluster_id"], given["cluster"], survivor)
     return _tagging(given["tag"]) if action.verb == "tag" else _untagging(given["tag"])

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from evolution.actions.legible import is_legible
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.models import CaseNote, FailureCase
@@ -21,6 +23,8 @@ def clean_tag(text: str) -> str:
     tag = " ".join(text.split())
     if not tag or "," in tag or "，" in tag:
         raise LoopError(_("a tag is a word or a few, without a comma"))
+    if not is_legible(tag):
+        raise LoopError(_("a tag has to be seen: no characters that hide or turn text round"))
     if len(tag) > LONGEST_TAG:
         raise LoopError(_("a tag has at most %(most)d characters") % {"most": LONGEST_TAG})
     return tag
@@ -48,7 +52,8 @@ def assign_case(actor: Actor, case: FailureCase, person: User | None) -> None:
     """Make a case somebody's, or nobody's with None."""
     actor.require(Role.DEVELOPER)
     wanted = person.pk if person else None
-    changed = FailureCase.objects.filter(pk=case.pk).exclude(assignee_id=wanted).update(assignee_id=wanted)
+    others = FailureCase.objects.filter(pk=case.pk).exclude(assignee_id=wanted)
+    changed = others.update(assignee_id=wanted, updated_at=Now())
     case.assignee_id = wanted
     if changed:
         name = person.get_username() if person else ""

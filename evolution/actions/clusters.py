@@ -9,7 +9,7 @@ from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.loop.cluster_decisions import NAMED, make_cluster, note_moved, pin_cases
 from evolution.loop.cluster_naming import PEOPLE
-from evolution.loop.cluster_states import regress
+from evolution.loop.cluster_states import reason_of_ignoring, regress
 from evolution.loop.jobs import create_job
 from evolution.loop.locks import lock_harness
 from evolution.models import Cluster, FailureCase, Harness, Job
@@ -33,8 +33,9 @@ def start_clustering(actor: Actor, harness: Harness, *, enqueue: bool = True) ->
 
 @transaction.atomic
 def rename_cluster(actor: Actor, cluster: Cluster, name: str) -> None:
-    """Name a cluster; a later diagnosis leaves the name alone."""
+    """Name a cluster; a later diagnosis leaves the name alone. Raises LoopError when it was merged."""
     actor.require(Role.DEVELOPER)
+    _check_living(cluster)
     name = _clean_name(name)
     record(actor, "cluster.renamed", cluster, old=cluster.name, new=name)
     cluster.name, cluster.named_by = name, PEOPLE
@@ -43,8 +44,9 @@ def rename_cluster(actor: Actor, cluster: Cluster, name: str) -> None:
 
 @transaction.atomic
 def ignore_cluster(actor: Actor, cluster: Cluster, reason: str) -> None:
-    """Put a cluster and its open failures aside."""
+    """Put a cluster and its open failures aside, and those that come later. Raises LoopError when it was merged."""
     actor.require(Role.DEVELOPER)
+    _check_living(cluster)
     if cluster.state == ClusterState.IGNORED:
         return
     move(cluster, ClusterState.IGNORED, actor, reason)
@@ -55,10 +57,15 @@ def ignore_cluster(actor: Actor, cluster: Cluster, reason: str) -> None:
 
 @transaction.atomic
 def reopen_cluster(actor: Actor, cluster: Cluster, reason: str = "") -> None:
-    """Take a cluster and its failures up again that were put aside."""
+    """Take a cluster up again, and its failures that were put aside with it, for the same reason.
+
+    Those that people had put aside for themselves stay so. Raises LoopError when the cluster was merged.
+    """
     actor.require(Role.DEVELOPER)
+    _check_living(cluster)
     move(cluster, ClusterState.NEW, actor, reason)
-    members = FailureCase.objects.filter(cluster=cluster, state=CaseState.IGNORED)
+    why = reason_of_ignoring(cluster)
+    members = FailureCase.objects.filter(cluster=cluster, state=CaseState.IGNORED, note=why)
     move_all(members, CaseState.OPEN, actor, Told("cluster.moved", cluster, reason, {}), note="")
 
 
@@ -67,7 +74,7 @@ def merge_clusters(actor: Actor, into: Cluster, others: Sequence[Cluster], reaso
     """Make clusters one, for good; returns how many failures came to `into`.
 
     The others keep their numbers and pages, and what would come to them comes to `into`. Raises LoopError when they
-    are not of one harness, when one was merged already, or when there is nothing to merge.
+    are not of one harness, when one was merged already, when `into` is ignored, or when there is nothing to merge.
     """
     actor.require(Role.DEVELOPER)
     lock_harness(into.harness)
@@ -144,9 +151,12 @@ def _check_merge(into: Cluster, others: Sequence[Cluster]) -> None:
         _check_living(cluster)
         if cluster.harness_id != into.harness_id:
             raise LoopError(_("clusters of two harnesses can't be merged"))
+    if into.state == ClusterState.IGNORED:
+        raise LoopError(_("%(cluster)s is ignored: reopen it first") % {"cluster": into})
 
 
 def _check_living(cluster: Cluster) -> None:
+    cluster.refresh_from_db(fields=["merged_into"])
     if cluster.merged_into_id is not None:
         values = {"cluster": cluster, "into": cluster.merged_into}
         raise LoopError(_("%(cluster)s was merged into %(into)s") % values)

@@ -178,7 +178,7 @@ def _digest_import(
 def ensure_source(actor: Actor, harness: Harness, name: str) -> Source:
     """The source of that name, made if there is none; raises LoopError for a name that can't be one."""
     actor.require(Role.DEVELOPER)
-    if not Source.objects.filter(harness=harness, name=name).exists():
+    if "\0" in name or not Source.objects.filter(harness=harness, name=name).exists():
         check_source_name(name)
     source, is_new = Source.objects.get_or_create(
         harness=harness, name=name, defaults={"created_by": actor.name}

@@ -3,6 +3,7 @@
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from evolution.actions.legible import is_legible
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.models import Harness, SavedView
@@ -30,6 +31,8 @@ def save_view(
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME:
         raise LoopError(_("a view needs a name of at most %(most)d characters") % {"most": LONGEST_NAME})
+    if not is_legible(name):
+        raise LoopError(_("a name has to be seen: no characters that hide or turn text round"))
     own = SavedView.objects.filter(harness=harness, owner=actor.name)
     if own.exclude(name=name).count() >= MOST_VIEWS:
         raise LoopError(_("there are %(most)d views already; take one away first") % {"most": MOST_VIEWS})

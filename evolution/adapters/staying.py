@@ -4,6 +4,7 @@ Only where a fresh grouping separates the known rows clearly better are known cl
 """
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ def keep_known(vectors: Floats, labels: Labels, before: Labels, smallest: int) -
 
     `labels` are those of the new groups, `before` those that are known, -1 for none. A group is the known cluster
     that it shares half of the smaller side with; its new rows go there, and of several such clusters to that of the
-    nearest known row. New rows of a group that is no known cluster are a cluster when there are `smallest` of them.
+    nearest known row. New rows that are left over in a group are a cluster when there are `smallest` of them.
     """
     names = np.unique(before[before >= 0])
     kept = np.where(before >= 0, np.searchsorted(names, before), NOISE)
@@ -35,18 +36,12 @@ def keep_known(vectors: Floats, labels: Labels, before: Labels, smallest: int) -
     for label in range(int(labels.max(initial=NOISE)) + 1):
         rows = np.flatnonzero(labels == label)
         new = rows[before[rows] < 0]
-        shared = Counter(kept[rows[before[rows] >= 0]].tolist())
-        homes = [
-            home
-            for home, count in sorted(shared.items())
-            if 2 * count >= min(len(rows), sizes[home])
-            and (2 * count >= len(rows) or reaches.holds(home, vectors[new]))
-        ]
-        if homes:
-            anchors = rows[np.isin(kept[rows], homes)]
-            kept[new] = kept[_nearest(vectors, new, anchors)] if len(homes) > 1 else homes[0]
-        elif len(new) >= smallest:
-            kept[new] = len(names) + label
+        for home, count, own in _divide(vectors, rows, new, kept, sizes):
+            if 2 * count >= count + len(own) or reaches.holds(home, vectors[own]):
+                kept[own] = home
+        left = new[kept[new] < 0]
+        if len(left) >= smallest:
+            kept[left] = len(names) + label
     return _without_gaps(kept)
 
 
@@ -57,6 +52,20 @@ def is_clearly_better(vectors: Floats, fresh: Labels, kept: Labels, before: Labe
         return False
     gains = silhouettes(vectors, fresh, known) - silhouettes(vectors, kept, known)
     return float(np.median(gains)) > CLEARLY
+
+
+def _divide(
+    vectors: Floats, rows: Labels, new: Labels, kept: Labels, sizes: Mapping[int, int]
+) -> Iterator[tuple[int, int, Labels]]:
+    """The known clusters that a group is: how many of its rows are there, and the new rows nearest to these."""
+    shared = Counter(kept[rows[kept[rows] >= 0]].tolist())
+    homes = [home for home, count in sorted(shared.items()) if 2 * count >= min(len(rows), sizes[home])]
+    anchors = rows[np.isin(kept[rows], homes)]
+    nearest = (
+        kept[_nearest(vectors, new, anchors)] if len(homes) > 1 else np.full(len(new), (homes or [NOISE])[0])
+    )
+    for home in homes:
+        yield home, shared[home], new[nearest == home]
 
 
 class _Reaches:

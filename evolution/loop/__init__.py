@@ -10,5 +10,6 @@
       roll back, stop                                                every (case, repeat) once
 
 Beside the stages: `repositories` opens a harness's git repository, `runners` says which agent is measured, `datasets`
-imports known cases, `masking` takes personal data and secrets out of failures, and `jobs` keeps the progress of long work.
+imports known cases, `masking` takes personal data and secrets out of failures, and `jobs` keeps the progress of long
+work.
 """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evolution.actors import Actor
 from evolution.loop.cluster_changes import store_members
 from evolution.loop.cluster_decisions import NAMED
-from evolution.loop.cluster_states import escalate, settle_states
+from evolution.loop.cluster_states import escalate, ignore_arrivals, settle_states
 from evolution.loop.embeddings import (
     build_failure_texts,
     embed_texts,
@@ -183,6 +183,7 @@ def _store(
         own = ids[owners == pk].tolist()
         reason = _("nearest to its failures, and within its reach")
         record(actor, "cluster.failures_assigned", cluster, reason, count=len(own), cases=own[:NAMED])
+    ignore_arrivals(actor, {pk: ids[owners == pk].tolist() for pk in filled})
     settle_states(actor, filled)
     escalate(actor, filled)
     return len(filled)

@@ -67,6 +67,23 @@ def update_rows(rows: Iterable[Model], names: Sequence[str]) -> None:
         cursor.execute(statement, [[row.pk for row in rows], *values])
 
 
+def analyse_new(*models: type[Model]) -> None:
+    """Have PostgreSQL look at tables that it has no statistics of, as when the first rows have just come in.
+
+    Until it does by itself, it takes any index for as good as the right one, and reads all of it at each search.
+    """
+    tables = [model._meta.db_table for model in models]
+    with connection.cursor() as cursor:
+        cursor.execute(_UNKNOWN, [tables])
+        for (table,) in cursor.fetchall():
+            cursor.execute(f"ANALYZE {connection.ops.quote_name(table)}")
+
+
+_UNKNOWN = """
+SELECT relname FROM pg_class WHERE oid = ANY(%s::regclass[]) AND reltuples < 0 AND pg_relation_size(oid) > 0
+"""
+
+
 def _number(rows: Sequence[Model]) -> None:
     meta = rows[0]._meta
     with connection.cursor() as cursor:

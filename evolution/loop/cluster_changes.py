@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evolution.actors import Actor
 from evolution.loop.cluster_decisions import next_number, note_moved
 from evolution.loop.cluster_runs import keep_groups
-from evolution.loop.cluster_states import escalate, settle_states
+from evolution.loop.cluster_states import escalate, ignore_arrivals, settle_states
 from evolution.loop.grouping import Change, join_groups, surviving
 from evolution.loop.recognition import Origin
 from evolution.models import Cluster, ClusterRun
@@ -51,6 +51,8 @@ def store_change(actor: Actor, run: ClusterRun, change: Change) -> dict[str, Any
 
 def _settle(actor: Actor, change: Change, after: Ids) -> None:
     """Move the states that follow; only clusters that new failures came to may have escalated."""
+    arrived = after * (change.before != after)
+    ignore_arrivals(actor, {pk: change.ids[arrived == pk].tolist() for pk in set(arrived.tolist()) - {0}})
     settle_states(actor, {*change.clusters, *(cluster.pk for cluster in change.filled.values())})
     is_new = (change.before == 0) & (after > 0)
     has_moved = (change.before > 0) & (after > 0) & (change.before != after)

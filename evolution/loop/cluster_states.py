@@ -1,6 +1,6 @@
 """What new failures make of a cluster's state: resolved ones regress, and one that grows fast escalates."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
-from evolution.models import Cluster, FailureCase
+from evolution.models import Cluster, Event, FailureCase
 from evolution.states import CaseState, ClusterState, is_allowed
-from evolution.transitions import move
+from evolution.transitions import Told, move, move_all
 
 # A cluster escalates when its failures of the last week are this many, and this many times the weekly mean of the
 # weeks before; one that has not been seen before has no mean.
@@ -67,6 +67,23 @@ def escalate(
         if is_allowed(ClusterState(cluster.state), ClusterState.ESCALATING):
             reason = _("%(recent)d failures in a week, %(mean)s a week before") % values
             move(cluster, ClusterState.ESCALATING, actor, reason)
+
+
+@transaction.atomic
+def ignore_arrivals(actor: Actor, arrivals: Mapping[int, Collection[int]]) -> None:
+    """Put aside what came to clusters that people have put aside, for the same reason; `arrivals` are case ids."""
+    for cluster in _locked(arrivals):
+        if cluster.state == ClusterState.IGNORED:
+            cases = FailureCase.objects.filter(cluster=cluster, pk__in=list(arrivals[cluster.pk]))
+            reason = reason_of_ignoring(cluster)
+            told = Told("cluster.moved", cluster, _("they came to a cluster that is ignored"))
+            move_all(cases.filter(state=CaseState.OPEN), CaseState.IGNORED, actor, told, note=reason)
+
+
+def reason_of_ignoring(cluster: Cluster) -> str:
+    """Why a cluster was last put aside."""
+    events = Event.objects.filter(target_kind="cluster", target_id=cluster.pk, verb="cluster.ignored")
+    return events.order_by("-pk").values_list("reason", flat=True).first() or ""
 
 
 def is_escalating(recent: int, before: int) -> bool:

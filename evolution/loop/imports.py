@@ -18,13 +18,14 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.errors import ImportTaken
+from evolution.loop.bulk_writing import analyse_new
 from evolution.loop.cases import BATCH, COUNTS, ImportReport, store_batch
 from evolution.loop.failure_rules import FILES, FailureRule, from_json
 from evolution.loop.import_locks import hold_import
 from evolution.loop.locks import lock_harness
 from evolution.loop.masking import Masker
 from evolution.loop.record_ids import RecordIds
-from evolution.models import Harness, ImportProblem, ImportRun, Source
+from evolution.models import FailureCase, Harness, ImportProblem, ImportRun, Sighting, Source
 from evolution.ports import Found, Record, read_found
 from evolution.states import ImportState
 from evolution.transitions import move, record
@@ -156,7 +157,7 @@ def note_left_out(run: ImportRun, names: Sequence[str], masker: Masker) -> None:
 @contextmanager
 def _few_collections() -> Iterator[None]:
     """Have Python look less often for garbage in cycles: a batch has none, and it takes a sixth of the time."""
-    gc.set_threshold(100_000, 50)
+    gc.set_threshold(400_000, 50)
     try:
         yield
     finally:
@@ -237,6 +238,7 @@ class _Work:
                 ids=self.ids,
             )
             self._note(report, position, _add_format(self.run.formats, file, fmt))
+        analyse_new(FailureCase, Sighting)
         self.progress(self.run)
 
     def _take_turn(self) -> None:

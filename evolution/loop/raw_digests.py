@@ -12,7 +12,7 @@ from pathlib import Path
 from django.db import connection
 
 from evolution.loop.failure_rules import FailureRule
-from evolution.loop.masking import Masker, Rule
+from evolution.loop.masking import Masker
 from evolution.loop.record_ids import name_source, shorten_id
 from evolution.models import Harness
 from evolution.ports import Found, Unread
@@ -27,7 +27,8 @@ class RawDigests:
     """Digests of unread records under given rules."""
 
     def __init__(self, masker: Masker, rule: FailureRule, *, only_failures: bool) -> None:
-        self._rules = _digest_rules(masker.rules, rule, only_failures)
+        masking = tuple((each.name, each.label, each.pattern, each.quick) for each in masker.rules)
+        self._rules = _digest_rules(masking, rule, only_failures)
 
     def digest(self, item: Unread) -> str:
         """What the case of this record keeps."""
@@ -48,8 +49,7 @@ def look_up(harness: Harness, items: Iterable[Found], source_name: str) -> dict[
         return {(source, source_id): digest for source, source_id, digest in cursor.fetchall()}
 
 
-# One by one by the index: for hundreds of ids at once PostgreSQL would rather read a table through that it has no
-# statistics of, which is every one that a first import fills.
+# One by one by the index: for hundreds of ids at once PostgreSQL would rather read all of a table that grows quickly.
 _LOOK_UP = """
 SELECT wanted.source, wanted.source_id, known.raw_digest
 FROM unnest(%s::text[], %s::text[]) AS wanted(source, source_id) CROSS JOIN LATERAL (
@@ -61,7 +61,7 @@ WHERE known.raw_digest <> ''
 
 
 @cache
-def _digest_rules(masking: tuple[Rule, ...], rule: FailureRule, only_failures: bool) -> bytes:  # noqa: FBT001
+def _digest_rules(masking: tuple[tuple[str, ...], ...], rule: FailureRule, only_failures: bool) -> bytes:  # noqa: FBT001
     what = repr((masking, rule, only_failures)).encode()
     return hashlib.blake2b(what, digest_size=32, key=_own_digest()).digest()
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import Q
 
@@ -11,6 +10,7 @@ from evolution.models import Cluster, FailureCase, Harness, ImportRun
 from evolution.queries.case_filters import CaseFilter, filter_cases
 from evolution.queries.case_search import search_cases
 from evolution.queries.case_terms import split_terms
+from evolution.queries.people import list_people
 
 # Values of one filter that are offered; the address takes any.
 MOST_VALUES = 200
@@ -63,7 +63,7 @@ def list_choices(harness: Harness) -> CaseChoices:
         versions=_distinct("harness_commit", harness),
         tags=list_tags(harness),
         clusters=list(clusters.only("number", "name").order_by("number")[:MOST_VALUES]),
-        people=list_people(),
+        people=[person.get_username() for person in list_people()],
         imports=list(runs.order_by("-id")[:20]),
     )
 
@@ -80,12 +80,6 @@ _NEWEST = """
 SELECT (SELECT id FROM evolution_event WHERE harness_id = %s ORDER BY id DESC LIMIT 1),
        (SELECT id FROM evolution_failurecase WHERE harness_id = %s ORDER BY id DESC LIMIT 1)
 """
-
-
-def list_people() -> list[str]:
-    """Whom a case can be assigned to."""
-    people = User.objects.filter(is_active=True).order_by("username")
-    return list(people.values_list("username", flat=True)[:MOST_VALUES])
 
 
 def list_tags(harness: Harness) -> list[str]:

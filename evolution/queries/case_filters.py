@@ -96,7 +96,6 @@ def _filter_values(cases: QuerySet[FailureCase], wanted: CaseFilter) -> QuerySet
     if len(wanted.version) == 40:
         cases = cases.filter(harness_commit=wanted.version)
     elif wanted.version:
-        # A range of texts, whatever the database's sort order is: the next text after all with this beginning.
         cases = cases.filter(harness_commit__startswith=wanted.version)
     if wanted.imported is not None:
         cases = cases.filter(import_run=wanted.imported)

@@ -6,14 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from django.contrib.auth.models import User
 
-from evolution.loop.repositories import read_version
-from evolution.models import DatasetCase, Embedding, FailureCase, Harness
+from evolution.models import DatasetCase, Embedding, FailureCase
 from evolution.states import CaseState
-from harness_repo.git.errors import HarnessRepoError
-from harness_repo.runtime.agent import tool_definitions
-from harness_repo.runtime.asked import find_asked
 
 # Cases that are looked at for those that are like one, and of those how many are shown.
 MOST_COMPARED = 500
@@ -61,12 +56,6 @@ def _vectors(cases: list[FailureCase]) -> dict[str, Any]:
         return {}
     stored = Embedding.objects.filter(model=newest.model, digest__in={_digest(case) for case in cases})
     return {row.digest: np.frombuffer(row.vector, dtype=np.float32) for row in stored}
-
-
-def list_people() -> list[User]:
-    """Who a case can be assigned to."""
-    people = User.objects.filter(is_active=True)
-    return list(people.order_by("username")[:1000])
 
 
 def list_dataset_places(case: FailureCase) -> list[DatasetCase]:
@@ -118,51 +107,3 @@ def _step(value: Any, name: str) -> Any:
     if isinstance(value, list) and name.isascii() and name.isdigit():
         return value[int(name)]
     raise LookupError(name)
-
-
-def last_turn(case: FailureCase) -> int:
-    """The number of the agent's last message, 1 where there is none."""
-    messages = case.trajectory.get("messages") if isinstance(case.trajectory, dict) else None
-    said = messages if isinstance(messages, list) else []
-    return sum(isinstance(message, dict) and message.get("role") == "assistant" for message in said) or 1
-
-
-def build_chat_request(case: FailureCase, turn: int, model: str) -> dict[str, Any]:
-    """What the model was sent before the agent's turn, as a chat-completions request; tools where they are known.
-
-    `model` stands in where the case does not name one.
-    """
-    payload: dict[str, Any] = {
-        "model": _model_of(case, turn) or model,
-        "messages": find_asked(case.trajectory, case.request if isinstance(case.request, dict) else {}, turn),
-    }
-    tools = _tools_of(case)
-    return {**payload, "tools": tools} if tools else payload
-
-
-def _model_of(case: FailureCase, turn: int) -> str:
-    calls = case.trajectory.get("calls") if isinstance(case.trajectory, dict) else None
-    made = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    named = [
-        call["model"] for call in made if call.get("turn") == turn and isinstance(call.get("model"), str)
-    ]
-    known = case.context.get("model") if isinstance(case.context, dict) else None
-    return str(next(filter(None, [*named, known if isinstance(known, str) else ""]), ""))
-
-
-def _tools_of(case: FailureCase) -> list[dict[str, Any]]:
-    """What the source says that the model was offered, else the tools of the version that ran."""
-    told = case.context.get("tools") if isinstance(case.context, dict) else None
-    if isinstance(told, list) and told:
-        return [tool for tool in told if isinstance(tool, dict)]
-    if not case.harness_commit or (case.evaluation and case.evaluation.runner):
-        return []
-    return _version_tools(case.harness, case.harness_commit)
-
-
-def _version_tools(harness: Harness, commit: str) -> list[dict[str, Any]]:
-    try:
-        return tool_definitions(read_version(harness, commit))
-    except HarnessRepoError:
-        # A production trace may name a commit of another repository.
-        return []

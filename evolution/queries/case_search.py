@@ -115,14 +115,15 @@ class _Search:
         last = self.cases.reverse().values_list("pk", flat=True).first()
         if self.seen is None or last is None:
             return
-        has_waiting = CaseText.objects.filter(grams=None).exists()
         for blocks in _block_runs(self.seen // BLOCK, last // BLOCK):
             if not self._wants_more():
                 return
             entries = [Q(grams__contains=salt(self.pieces, block).tolist()) for block in blocks]
-            hits = set(self._matching(blocks, reduce(or_, entries)))
-            if has_waiting:
+            hits = set()
+            # First those that wait for the index: one that gets into it meanwhile is found by either.
+            if CaseText.objects.filter(grams=None).exists():
                 hits |= set(self._matching(blocks, Q(grams=None)))
+            hits |= set(self._matching(blocks, reduce(or_, entries)))
             self.found.ids += sorted(hits, reverse=not self.upwards)
             # Those beyond the limit are cut off; whoever goes on does so from the last one within.
             self.seen = (max(blocks) + 1) * BLOCK - 1 if self.upwards else min(blocks) * BLOCK

@@ -1,7 +1,7 @@
 """The inbox of failure cases, page by page. A page is found from the last row of the one before: nothing is counted."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -31,7 +31,7 @@ class CasePage:
     older: int | None = None
     # the newer ones come after this id; None at its beginning
     newer: int | None = None
-    # time ran out: what is older than this id has not been searched yet
+    # time ran out: what is beyond this id, in the direction of `before` or `after`, has not been searched yet
     stopped_at: int | None = None
 
     def __iter__(self) -> Iterator[FailureCase]:
@@ -44,7 +44,10 @@ class CasePage:
 def list_cases(
     harness: Harness, wanted: CaseFilter, *, before: int | None = None, after: int | None = None
 ) -> CasePage:
-    """The newest cases that pass the filter, or those next to an id: older ones `before` it, newer ones `after` it."""
+    """The newest cases that pass the filter, or those next to an id: older ones `before` it, newer ones `after` it.
+
+    No page is empty while cases pass: where none is left beyond the id, it is those at that end of the list.
+    """
     upwards = after is not None and before is None
     cases = filter_cases(harness, wanted.without_text())
     if upwards:
@@ -53,10 +56,15 @@ def list_cases(
         cases = cases.filter(pk__lt=before)
     rows, stopped_at = _read_rows(cases, wanted.text, upwards=upwards)
     has_more = len(rows) > PAGE_SIZE
+    if upwards and not has_more and stopped_at is None:
+        return list_cases(harness, wanted)
+    if before is not None and not rows and stopped_at is None:
+        return replace(list_cases(harness, wanted, after=before - 1), older=None)
     del rows[PAGE_SIZE:]
     if upwards:
         rows.reverse()
-        return CasePage(rows, rows[-1].pk if rows else None, rows[0].pk if has_more else None, stopped_at)
+        newer = rows[0].pk if has_more else stopped_at
+        return CasePage(rows, rows[-1].pk if rows else None, newer, stopped_at)
     older = rows[-1].pk if has_more else stopped_at
     return CasePage(rows, older, rows[0].pk if rows and before is not None else None, stopped_at)
 

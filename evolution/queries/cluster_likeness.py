@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.db import connection
+from django.db.models import Exists, OuterRef
 from numpy.typing import NDArray
 
 from evolution.loop.cluster_decisions import embedder_in_use
@@ -111,7 +112,9 @@ def _nearest(vector: Vector, clusters: Iterable[Cluster]) -> NearCluster | None:
 
 
 def _living(harness: Harness) -> Iterable[Cluster]:
+    """Those with a middle, and with failures: one that lost them all takes none in."""
     clusters = Cluster.objects.filter(harness=harness, merged_into=None, centroid__isnull=False)
+    clusters = clusters.filter(Exists(FailureCase.objects.filter(cluster=OuterRef("pk"))))
     return clusters.only("number", "name", "state", "centroid", "reach", "harness_id").order_by("number")
 
 

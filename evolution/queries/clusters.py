@@ -1,6 +1,6 @@
 """Clusters with their figures, and one cluster with its members, diagnoses and work in progress."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -114,16 +114,20 @@ def _says(cluster: Cluster, text: str) -> bool:
 
 
 def _is_in(cluster: Cluster, state: str, sizes: dict[int, Size]) -> bool:
+    if state == EVERY:
+        return True
+    # One that a clustering has left without failures wants no work, and an ignored one does with open failures.
+    if cluster.state in LIVE and cluster.pk not in sizes:
+        return False
     if state == LIVING:
-        # One that a clustering has left without failures wants no work.
-        return cluster.state in LIVE and cluster.pk in sizes
-    return state in {EVERY, cluster.state}
+        is_back = cluster.state == ClusterState.IGNORED and sizes.get(cluster.pk, Size()).open_cases > 0
+        return cluster.state in LIVE or is_back
+    return cluster.state == state
 
 
 def _count_states(clusters: list[Cluster], sizes: dict[int, Size]) -> dict[str, int]:
-    counts = Counter(cluster.state for cluster in clusters)
-    living = sum(_is_in(cluster, LIVING, sizes) for cluster in clusters)
-    return {LIVING: living, EVERY: len(clusters), **counts}
+    wanted = (LIVING, EVERY, *ClusterState.values)
+    return {state: sum(_is_in(cluster, state, sizes) for cluster in clusters) for state in wanted}
 
 
 def _standing_diagnoses(clusters: list[Cluster]) -> dict[int, list[Diagnosis]]:

@@ -9,8 +9,9 @@ half of them failures. Each row is a process of its own, so that its memory is i
     import    the import itself, with masking, search texts and all indexes
     again     the same file once more: every record is a duplicate
 
-Prints records per second, megabytes of the process at its peak, and the ratio of the time to that of `bare`. A folder
-that is named keeps the file; the database is new each time. The machine should be idle.
+Prints records per second, the time that this process and its database session computed for a record (which says more on
+a machine that others use too), megabytes of the process at its peak, and the ratios of both times to those of `bare`. A
+folder that is named keeps the file; the database is new each time.
 """
 
 import hashlib
@@ -160,17 +161,29 @@ def measure(row: str, path: Path, var: str) -> None:
             call_command("migrate", verbosity=0)
             return
         _warm()
-        before = _peak()
+        before, computed = _peak(), _computed()
         start = time.perf_counter()
         count = DO[row](path)
-        seconds = time.perf_counter() - start
-    figures = {"count": count, "seconds": seconds, "peak": _peak(), "grown": _peak() - before}
+        seconds, computed = time.perf_counter() - start, _computed() - computed
+    peak = _peak()
+    figures = {"count": count, "seconds": seconds, "cpu": computed, "peak": peak, "grown": peak - before}
     print(json.dumps(figures))  # noqa: T201
 
 
 def _peak() -> float:
     """The largest size of this process so far, in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _computed() -> float:
+    """Seconds for which this process and its database session have computed."""
+    from django.db import connection  # noqa: PLC0415
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return time.process_time() + (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _warm() -> None:
@@ -204,8 +217,10 @@ def _run(row: str, path: Path, var: str) -> str:
 def show(row: str, figure: dict[str, float], bare_figure: dict[str, float] | None, size: int) -> None:
     """Print a row for people."""
     rate, megabytes = figure["count"] / figure["seconds"], size / figure["seconds"] / 2**20
-    ratio = f"{figure['seconds'] / bare_figure['seconds']:.1f} x bare" if bare_figure else ""
-    text = f"{row:8}{figure['seconds']:9.1f} s{rate:10.0f} records/s{megabytes:8.1f} MB/s"
+    ratios = [figure[name] / bare_figure[name] for name in ("seconds", "cpu")] if bare_figure else []
+    ratio = "{:.1f} x bare, {:.1f} x its computing".format(*ratios) if ratios else ""
+    computed = figure["cpu"] / figure["count"] * 1e6
+    text = f"{row:8}{figure['seconds']:9.1f} s{rate:10.0f} records/s{megabytes:8.1f} MB/s{computed:7.0f} us computed"
     text += f"{figure['peak']:7.0f} MB peak, {figure['grown']:.0f} of it by the row  "
     print(text + ratio, flush=True)  # noqa: T201
 

@@ -121,7 +121,7 @@ def test_the_command_is_copied(operator_page: Page, live_server: LiveServer) -> 
     page.get_by_role("link", name="Copy as curl").click()
 
     expect(page.get_by_text("Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()").startswith("curl -sS ")
+    assert "\ncurl -sS " in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_a_case_is_added_to_a_dataset(operator_page: Page, live_server: LiveServer) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseRedirect, QueryDict
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -20,6 +19,7 @@ from evolution.errors import LoopError
 from evolution.models import BulkAction, Cluster, Harness
 from evolution.queries.case_filters import CaseFilter
 from evolution.queries.cases import find_ids
+from evolution.queries.people import find_person
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.forms import BulkForm, CaseFilterForm, read_form
 from workbench.inbox import list_query
@@ -75,7 +75,7 @@ def read_selection(request: Request, given: dict[str, Any]) -> Selection:
     if given["all"]:
         query = request.GET.copy()
         query["upto"] = str(given["upto"] or 0)
-        return CaseFilterForm(query).wanted()
+        return CaseFilterForm(query).wanted_strictly()
     ids = read_ids(request.POST)
     if not ids:
         raise LoopError(_("no case is chosen"))
@@ -108,7 +108,8 @@ def _to_dataset(request: Request, harness: Harness, given: dict[str, Any]) -> Ht
         return ask_about(request, harness)
     query = QueryDict(list_query(request.GET), mutable=True)
     if given["all"]:
-        query["all"] = "1"
+        # What comes in while the form is filled in is not among them.
+        query["all"], query["upto"] = "1", str(given["upto"] or 0)
     else:
         query["ids"] = ",".join(map(str, read_ids(request.POST)))
     return redirect(f"{reverse('cases_dataset', args=[harness.name])}?{query.urlencode()}")
@@ -145,14 +146,14 @@ def _untag(actor: Actor, harness: Harness, chosen: Chosen, given: dict[str, Any]
 
 
 def _assign(actor: Actor, harness: Harness, chosen: Chosen, given: dict[str, Any]) -> BulkAction:
-    name = given["person"]
-    person = get_object_or_404(User, username=name, is_active=True) if name else None
-    return bulk.assign_cases(actor, harness, chosen, person)
+    return bulk.assign_cases(actor, harness, chosen, find_person(given["person"]))
 
 
 def _move(actor: Actor, harness: Harness, chosen: Chosen, given: dict[str, Any]) -> BulkAction:
     number = given["number"]
-    cluster = get_object_or_404(Cluster, harness=harness, number=number) if number else None
+    cluster = Cluster.objects.filter(harness=harness, number=number).first() if number else None
+    if number and cluster is None:
+        raise LoopError(_("there is no such cluster"))
     return bulk.move_to_cluster(actor, harness, chosen, cluster)
 
 

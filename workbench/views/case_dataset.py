@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions.dataset_cases import MOST_CASES, AddedCases, add_to_dataset, suggest_key
 from evolution.actors import Role
+from evolution.errors import LoopError
 from evolution.loop.blame import find_blame
 from evolution.loop.dataset_cases import has_question, propose_request
 from evolution.loop.fixtures import take_fixtures
@@ -35,20 +36,22 @@ def cases_dataset(request: Request, harness: str) -> HttpResponse:
 
 def ask_about(request: Request, record: Harness) -> HttpResponse:
     """The form for the chosen cases; what is posted to another view may name more than an address can hold."""
-    cases = _chosen(request, record)
-    if not cases:
-        messages.error(request, _("No case is chosen."))
-        return redirect("cases", record.name)
-    return _show(request, record, cases, DatasetForm(initial=_initial(record, cases)))
+    with told(request):
+        cases = _chosen(request, record)
+        if not cases:
+            raise LoopError(_("no case is chosen"))
+        return _show(request, record, cases, DatasetForm(initial=_initial(record, cases)))
+    return redirect("cases", record.name)
 
 
 @require_POST
 def add(request: Request, harness: str) -> HttpResponse:
     """Add the cases of the same query; what is wrong with the form is shown in it."""
     record = get_harness_for(request, harness)
+    cases: list[FailureCase] = []
     with told(request):
         actor_of(request).require(Role.DEVELOPER)
-    cases = _chosen(request, record)
+        cases = _chosen(request, record)
     form = DatasetForm(request.POST)
     if cases and form.is_valid():
         with told(request):
@@ -66,7 +69,7 @@ def _chosen(request: Request, harness: Harness) -> list[FailureCase]:
     """The cases that the form or the query names, of this harness; one more than can be added, at most."""
     cases: QuerySet[FailureCase] = FailureCase.objects.filter(harness=harness)
     if request.GET.get("all"):
-        cases = filter_cases(harness, CaseFilterForm(request.GET).wanted())
+        cases = filter_cases(harness, CaseFilterForm(request.GET).wanted_strictly())
     else:
         named = request.POST.getlist("ids") or request.GET.getlist("ids")
         given = ",".join(named).split(",")[: MOST_CASES + 1]
@@ -142,7 +145,7 @@ def _way_back(request: Request, harness: Harness, cases: list[FailureCase]) -> s
     """The page that the form was opened from, as it was filtered there."""
     query = request.GET.copy()
     is_single = len(cases) == 1 and not query.get("all")
-    for name in ("ids", "all"):
+    for name in ("ids", "all", "upto"):
         query.pop(name, None)
     address = (
         reverse("case", args=[harness.name, cases[0].pk])

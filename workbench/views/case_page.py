@@ -3,7 +3,6 @@
 from http import HTTPStatus
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -12,19 +11,21 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import case_notes
 from evolution.actions import cases as case_actions
-from evolution.errors import LoopError
+from evolution.actors import Role
 from evolution.loop.blame import find_blame
 from evolution.loop.fixtures import take_fixtures
 from evolution.models import FailureCase
 from evolution.queries import case_page as queries
 from evolution.queries.cases import find_neighbours
+from evolution.queries.chat_request import ChatRequest, build_chat_request, last_turn
+from evolution.queries.people import find_person, list_people
 from harness_repo.runtime.curl import to_curl
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.case_forms import AssignForm, NoteForm, TagsForm
 from workbench.failure_signals import read_signals
 from workbench.forms import CaseFilterForm, read_form, read_reason
 from workbench.json_tree import write_json
-from workbench.rendering import model_in_use, render_page
+from workbench.rendering import render_page
 from workbench.whole_values import answer_value
 
 # What a page about one case needs beside it.
@@ -60,7 +61,7 @@ def case_page(request: Request, harness: str, pk: int) -> HttpResponse:
         "notes": case.notes.all(),
         "similar": queries.list_similar(case),
         "places": queries.list_dataset_places(case),
-        "people": queries.list_people(),
+        "people": list_people(),
         "value_url": reverse("case_value", args=[harness, pk]),
         "curl_url": reverse("case_curl", args=[harness, pk]),
         "own_name": request.user.get_username(),
@@ -90,15 +91,27 @@ def case_curl(request: Request, harness: str, pk: int) -> HttpResponse:
     case = _get(request, harness, pk)
     blame = find_blame(case)
     # Without a turn to blame it is the last reply that somebody complained of.
-    turn = _read_turn(request) or (blame.turn if blame else queries.last_turn(case))
-    payload = queries.build_chat_request(case, turn, model_in_use(case.harness))
-    if not payload["messages"]:
+    turn = _read_turn(request) or (blame.turn if blame else last_turn(case))
+    made = build_chat_request(case, turn)
+    if not made.payload["messages"]:
         return HttpResponse(
             _("Nothing that was sent to a model is known of this case."),
             status=HTTPStatus.NOT_FOUND,
             content_type="text/plain; charset=utf-8",
         )
-    return HttpResponse(to_curl(payload), content_type="text/plain; charset=utf-8")
+    return HttpResponse(to_curl(made.payload, _describe(made)), content_type="text/plain; charset=utf-8")
+
+
+def _describe(made: ChatRequest) -> list[str]:
+    """What is not known of a request, for whoever makes it again."""
+    notes = []
+    if "model" not in made.payload:
+        notes.append(_("Which model was asked is not known: set LLM_MODEL."))
+    if made.are_tools_inferred:
+        notes.append(_("Which tools it was offered is not known: these are read off the calls that it made."))
+    elif "tools" not in made.payload:
+        notes.append(_("No tools are known of this case."))
+    return notes
 
 
 def _read_turn(request: Request) -> int:
@@ -111,6 +124,7 @@ def ignore(request: Request, harness: str, pk: int) -> HttpResponse:
     """Take a failure out of the inbox, with a reason."""
     case = _get(request, harness, pk)
     with told(request, _("The case is ignored.")):
+        actor_of(request).require(Role.DEVELOPER)
         case_actions.ignore_case(actor_of(request), case, read_reason(request.POST))
     return back_to(request, case)
 
@@ -139,10 +153,7 @@ def assign(request: Request, harness: str, pk: int) -> HttpResponse:
     case = _get(request, harness, pk)
     with told(request):
         name = read_form(AssignForm(request.POST))["person"]
-        person = User.objects.filter(username=name, is_active=True).first() if name else None
-        if name and person is None:
-            raise LoopError(_("there is nobody called %(name)s") % {"name": name})
-        case_notes.assign_case(actor_of(request), case, person)
+        case_notes.assign_case(actor_of(request), case, find_person(name))
     return back_to(request, case)
 
 

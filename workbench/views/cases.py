@@ -31,11 +31,13 @@ def case_list(request: Request, harness: str) -> HttpResponse:
     opening = next((view for view in around.views if view.is_default), None)
     if opening and not request.GET and not part:
         return redirect(f"{request.path}?{opening.query or 'state=open'}")
-    wanted = CaseFilterForm(request.GET).wanted()
+    form = CaseFilterForm(request.GET)
+    wanted = form.wanted()
     context: dict[str, Any] = {"wanted": wanted, "query": list_query(request.GET), "views": around.views}
+    context["unread"] = form.list_unread()
     if request.GET.get("all"):
         with told(request):
-            context |= count_matching(record, wanted)
+            context |= count_matching(record, form.wanted_strictly())
     page = list_cases(record, wanted, **CasePlaceForm(request.GET).place())
     rows = RowWriter(
         record,

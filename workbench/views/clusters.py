@@ -119,6 +119,7 @@ def split(request: Request, harness: str, number: int) -> HttpResponse:
     """Make a cluster of its own of chosen members."""
     cluster = get_for(request, harness, Cluster.objects.select_related("harness"), number=number)
     with told(request, _("The failures are a cluster of their own now.")):
+        actor_of(request).require(Role.DEVELOPER)
         given = read_form(GroupForm(request.POST))
         new = cluster_actions.split_cluster(
             actor_of(request), cluster, read_ids(request.POST), given["name"], given["reason"]
@@ -132,6 +133,7 @@ def merge(request: Request, harness: str, number: int) -> HttpResponse:
     """Merge other clusters into this one."""
     cluster = get_for(request, harness, Cluster.objects.select_related("harness"), number=number)
     with told(request):
+        actor_of(request).require(Role.DEVELOPER)
         form = MergeForm(request.POST)
         reason = read_form(form)["reason"]
         wanted = form.read_numbers(request.POST.getlist("others")) - {number}
@@ -156,6 +158,7 @@ def rename(request: Request, harness: str, number: int) -> HttpResponse:
     """Give a cluster a better name."""
     cluster = get_for(request, harness, Cluster, number=number)
     with told(request, _("Renamed.")):
+        actor_of(request).require(Role.DEVELOPER)
         name = read_form(NameForm(request.POST))["name"]
         cluster_actions.rename_cluster(actor_of(request), cluster, name)
     return redirect("cluster", harness, number)
@@ -166,6 +169,7 @@ def ignore(request: Request, harness: str, number: int) -> HttpResponse:
     """Leave a cluster alone, with a reason."""
     cluster = get_for(request, harness, Cluster, number=number)
     with told(request, _("The cluster is ignored.")):
+        actor_of(request).require(Role.DEVELOPER)
         cluster_actions.ignore_cluster(actor_of(request), cluster, read_reason(request.POST))
     return redirect("cluster", harness, number)
 
@@ -175,6 +179,7 @@ def reopen(request: Request, harness: str, number: int) -> HttpResponse:
     """Take up a cluster again that was ignored."""
     cluster = get_for(request, harness, Cluster, number=number)
     with told(request, _("The cluster and its failures are open again.")):
+        actor_of(request).require(Role.DEVELOPER)
         cluster_actions.reopen_cluster(actor_of(request), cluster, read_reason(request.POST))
     return redirect("cluster", harness, number)
 

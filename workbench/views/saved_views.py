@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from evolution.actions.views import delete_view, save_view
 from evolution.models import SavedView
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.forms import SavedViewForm, read_form
+from workbench.forms import CaseFilterForm, SavedViewForm, read_form
 from workbench.inbox import list_query
 
 
@@ -19,6 +19,7 @@ def save(request: Request, harness: str) -> HttpResponse:
     record = get_harness_for(request, harness)
     query = list_query(request.GET)
     with told(request, _("The view is saved.")):
+        CaseFilterForm(request.GET).wanted_strictly()
         given = read_form(SavedViewForm(request.POST))
         shared, default = given["is_shared"], given["is_default"]
         save_view(actor_of(request), record, given["name"], query, is_shared=shared, is_default=default)

@@ -65,6 +65,13 @@ DECODER = json.JSONDecoder(
 )
 
 
+def _is_suspicious(text: str, start: int, end: int) -> bool:
+    """Whether a part of a JSON text may have characters that PostgreSQL can't store."""
+    if text.find("\\u", start, end) < 0:
+        return text.find("\x00", start, end) >= 0
+    return any(text.find(piece, start, end) >= 0 for piece in _SUSPICIOUS)
+
+
 class Parsed(NamedTuple):
     """A JSON value out of a longer text."""
 
@@ -99,7 +106,7 @@ class Parser:
             # An integer that is too long for Python.
             self._marks = 1
             value, end = DECODER.raw_decode(text, position)
-        if any(text.find(piece, position, end) >= 0 for piece in _SUSPICIOUS):
+        if _is_suspicious(text, position, end):
             value = _escape_all(value)
         levels = text.count("{", position, end) + text.count("[", position, end)
         is_deep = levels > MAX_DEPTH and _is_deeper(value, MAX_DEPTH)
@@ -132,7 +139,7 @@ _SURE = json.JSONDecoder(parse_float=_read_sure_float, parse_constant=_refuse, s
 def parse_value(text: str) -> Any:
     """Parse a text that is one JSON value, fit for PostgreSQL; ValueError, RecursionError, RecordProblem."""
     value = _SURE.decode(text)
-    if any(piece in text for piece in _SUSPICIOUS):
+    if _is_suspicious(text, 0, len(text)):
         value = _escape_all(value)
     if text.count("{") + text.count("[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
         raise _describe_depth()

@@ -18,17 +18,25 @@ from evolution.models import Cluster
 from evolution.states import CaseState, JobState
 
 FIGURES = ("cases", "clusters", "unclustered")
+JSON_HELP = 'print {"cases", "clusters", "unclustered"} as one JSON object'
 
 
 class Command(BaseCommand):
     """Runs in this process; no worker is needed."""
 
-    help = "Cluster the open failures of a harness; clusters of last time keep their numbers."
+    help = (
+        "Cluster the open failures of a harness, as the button 'Cluster now' does. Clusters keep their numbers and "
+        "their failures; what people merged, split off or pinned stays."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("--harness", default=settings.DEFAULT_HARNESS, help="default: %(default)s")
-        parser.add_argument("--json", action="store_true", dest="as_json")
+        parser.add_argument(
+            "--harness",
+            default=settings.DEFAULT_HARNESS,
+            help="the harness whose failures are clustered (default: %(default)s)",
+        )
+        parser.add_argument("--json", action="store_true", dest="as_json", help=JSON_HELP)
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Cluster, and print the figures."""

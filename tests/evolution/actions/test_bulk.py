@@ -234,6 +234,22 @@ def test_what_was_in_a_cluster_that_was_merged_twice_since_comes_back_to_what_th
     assert read([case.pk], "cluster__number", "is_pinned") == [(3, False)]
 
 
+def test_a_move_to_a_cluster_that_was_merged_since_is_undone(harness: Harness) -> None:
+    one, two = make_cluster(harness, 1), make_cluster(harness, 2)
+    ids = make_cases(harness, 2)
+    action = bulk.move_to_cluster(DEV, harness, ids, one)
+    merge_clusters(DEV, two, [one])
+    assert bulk.undo_bulk(DEV, action) == 2
+    assert read(ids, *PLACE) == [(None, None, False)] * 2
+
+
+def test_an_undo_that_brings_nothing_back_can_be_tried_again(harness: Harness) -> None:
+    ids = make_cases(harness, 1)
+    action = tag(harness, ids)
+    FailureCase.objects.update(tags=[])
+    assert [bulk.undo_bulk(DEV, action), bulk.undo_bulk(DEV, action)] == [0, 0]
+
+
 @pytest.mark.parametrize("act", [reopen, move])
 def test_a_resolved_cluster_that_has_open_cases_again_regresses(harness: Harness, act: Act) -> None:
     cluster = make_cluster(harness, 2, state=ClusterState.RESOLVED)
@@ -248,7 +264,9 @@ def test_undoing_a_move_waits_for_a_clustering_that_writes(harness: Harness) -> 
     cluster = make_cluster(harness, 1)
     ids = make_cases(harness, 1)
     action = bulk.move_to_cluster(DEV, harness, ids, cluster)
-    undoing = threading.Thread(target=_in_a_connection_of_its_own, args=(partial(bulk.undo_bulk, DEV, action),))
+    undoing = threading.Thread(
+        target=_in_a_connection_of_its_own, args=(partial(bulk.undo_bulk, DEV, action),)
+    )
     with transaction.atomic():
         lock_harness(harness)
         undoing.start()
@@ -264,3 +282,15 @@ def _in_a_connection_of_its_own(work: Callable[[], object]) -> None:
         work()
     finally:
         connection.close()
+
+
+def test_a_case_with_as_many_tags_as_it_may_have_gets_no_more(harness: Harness) -> None:
+    full, free = make_failure(harness, "full"), make_failure(harness, "free")
+    tags = [f"t{n}" for n in range(50)]
+    FailureCase.objects.filter(pk=full.pk).update(tags=tags)
+
+    action = bulk.tag_cases(DEV, harness, [full.pk, free.pk], "more")
+
+    assert action.count == 1
+    full.refresh_from_db()
+    assert full.tags == tags

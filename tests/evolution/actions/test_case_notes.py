@@ -75,3 +75,13 @@ def test_a_viewer_keeps_nothing(case: FailureCase) -> None:
     for act in (lambda: add_note(viewer, case, "x"), lambda: set_tags(ANNOTATOR, case, ["x"])):
         with pytest.raises(NotAllowed):
             act()
+
+
+@pytest.mark.django_db
+def test_assigning_is_a_change_of_the_case() -> None:
+    case = make_failure(make_harness())
+    FailureCase.objects.filter(pk=case.pk).update(updated_at="2020-01-01T00:00Z")
+
+    assign_case(DEV, case, User.objects.create_user("ben"))
+
+    assert FailureCase.objects.get(pk=case.pk).updated_at.year > 2020

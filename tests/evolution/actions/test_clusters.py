@@ -114,6 +114,33 @@ def test_moved_failures_are_pinned_and_those_of_other_harnesses_stay(harness: Ha
         move_to_cluster(VIEWER, harness, [case.pk], None)
 
 
+def test_reopening_a_cluster_leaves_alone_what_people_had_put_aside_before(harness: Harness) -> None:
+    cluster = make_cluster(harness, texts=("a", "b"))
+    FailureCase.objects.filter(title="a").update(state=CaseState.IGNORED, note="duplicate of ticket 5")
+    ignore_cluster(DEV, cluster, "not ours")
+    reopen_cluster(DEV, cluster)
+    states = FailureCase.objects.order_by("title").values_list("state", "note")
+    assert list(states) == [(CaseState.IGNORED, "duplicate of ticket 5"), (CaseState.OPEN, "")]
+
+
+def test_nothing_is_put_into_an_ignored_cluster(harness: Harness) -> None:
+    ignored, other = make_cluster(harness, 1), make_cluster(harness, 2, ("a",))
+    ignore_cluster(DEV, ignored, "x")
+    with pytest.raises(LoopError, match="reopen it first"):
+        merge_clusters(DEV, ignored, [other])
+    with pytest.raises(LoopError, match="reopen it first"):
+        move_to_cluster(DEV, harness, [other.members.get().pk], ignored)
+    assert len(members(other)) == 1
+
+
+def test_what_was_merged_away_is_neither_renamed_nor_ignored_nor_reopened(harness: Harness) -> None:
+    one, two = make_cluster(harness, 1), make_cluster(harness, 2)
+    merge_clusters(DEV, one, [Cluster.objects.get(pk=two.pk)])
+    for act in (rename_cluster, ignore_cluster, reopen_cluster):
+        with pytest.raises(LoopError, match="was merged into"):
+            act(DEV, two, "x")
+
+
 def test_what_is_merged_into_a_resolved_cluster_makes_it_regress(harness: Harness) -> None:
     over = make_cluster(harness, 1, state=ClusterState.RESOLVED)
     merge_clusters(DEV, over, [make_cluster(harness, 2, ("a",))])

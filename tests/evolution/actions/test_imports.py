@@ -2,6 +2,7 @@ import gzip
 import json
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from evolution.actions.imports import (
     stage_uploads,
     start_import,
 )
-from evolution.actors import NotAllowed
+from evolution.actions.sources import create_source
+from evolution.actors import Actor, NotAllowed, Role
 from evolution.errors import BrokenInput, LoopError
 from evolution.loop.cases import COUNTS
 from evolution.loop.failure_rules import parse_rule
@@ -208,6 +210,13 @@ def test_a_dry_run_counts_what_an_import_does_and_changes_nothing(harness: Harne
     assert figures == {name: getattr(done, name) for name in COUNTS}
 
 
+def test_the_audit_trail_names_who_started_an_import(harness: Harness) -> None:
+    run = stage_uploads(DEV, harness, [SimpleUploadedFile("a.jsonl", json.dumps(request(1)).encode())])
+    other = Actor("somebody else", Role.DEVELOPER)
+    perform_job(start_import(other, run, ImportOptions()).pk)
+    assert Event.objects.get(verb="harness.cases_imported").actor == "somebody else"
+
+
 def test_a_dry_run_counts_updates_and_sources_as_the_import_does(harness: Harness, tmp_path: Path) -> None:
     import_paths(DEV, harness, [write(tmp_path / "old.jsonl", request(1), request(2))])
     path = write(tmp_path / "new.jsonl", {**request(1), "reply": "other"}, request(3), request(2))
@@ -230,10 +239,62 @@ def test_viewers_can_not_import(harness: Harness, tmp_path: Path) -> None:
         stage_uploads(VIEWER, harness, [SimpleUploadedFile("a", b"x")])
 
 
-@pytest.mark.parametrize("name", ["", "a b", "x" * 65, "../x", "名字"])
-def test_a_source_has_a_name_that_addresses_can_carry(harness: Harness, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["", "a b", "x" * 65, "../x", "a\0", "evaluation", "create", "13812345678", "淘宝-13812345678"]
+)
+def test_no_source_is_made_with_a_name_that_it_can_not_have(harness: Harness, name: str) -> None:
     with pytest.raises(LoopError):
         ensure_source(DEV, harness, name)
+    with pytest.raises(LoopError):
+        create_source(DEV, harness, name)
+    assert not Source.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["room-3", "a--b", "_x", "-x", "淘宝客服", "A1"])
+def test_a_source_has_its_name_whoever_makes_it(harness: Harness, name: str) -> None:
+    assert create_source(DEV, harness, name)[0] == ensure_source(DEV, harness, name)
+
+
+def test_a_pipe_is_read(harness: Harness, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    content = json.dumps(request(1)) + "\n" + json.dumps(request(2))
+    with ThreadPoolExecutor() as pool:
+        pool.submit(pipe.write_text, content)
+        run = import_paths(DEV, harness, [pipe])
+    assert counts(run) == {"read": 2, "new": 2}
+    assert [file["name"] for file in run.files] == ["pipe"]
+
+
+def test_files_that_hold_no_records_are_named(harness: Harness, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    write(folder / "a.bak", request(1))
+    (folder / "13812345678.md").write_text("what this is")
+    run = import_paths(DEV, harness, [folder])
+    assert counts(run) == {"read": 1, "new": 1}
+    run.refresh_from_db()
+    assert run.left_out == {"count": 1, "names": ["in/[phone 1].md"]}
+
+
+def test_nothing_that_is_masked_is_left_of_what_is_too_long(harness: Harness, tmp_path: Path) -> None:
+    long = "x" * 112 + " 13812345678 " + "y" * 100
+    import_paths(DEV, harness, [write(tmp_path / "a.jsonl", {"id": long, "request": "q"})])
+    case = FailureCase.objects.get()
+    assert "138" not in case.source_id
+    assert len(case.source_id) <= 200
+
+
+def test_source_and_version_are_masked(harness: Harness, tmp_path: Path) -> None:
+    secret = "sk-proj-" + "abcdefghijkl1234567890"
+    record = request(1, source=secret, harness_commit="AKIA" + "IOSFODNN7EXAMPLE")
+    run = import_paths(DEV, harness, [write(tmp_path / "a.jsonl", record)])
+    case = FailureCase.objects.get()
+    assert case.source.startswith("[api-key ~")
+    assert case.harness_commit.startswith("[aws-key ~")
+    run.refresh_from_db()
+    assert run.masked == {"api-key": 1, "aws-key": 1}
+    assert counts(import_paths(DEV, harness, [tmp_path / "a.jsonl"])) == {"read": 1, "duplicate": 1}
 
 
 def test_a_source_remembers_how_its_files_are_read(harness: Harness) -> None:

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 
 from evolution.adapters.staying import is_clearly_better, keep_known
@@ -8,8 +10,10 @@ def circle(*degrees: float) -> np.ndarray:
     return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
 
-def kept(degrees: list[float], labels: list[int], before: list[int], smallest: int = 3) -> list[int]:
-    return keep_known(circle(*degrees), np.array(labels), np.array(before), smallest).tolist()
+def kept(degrees: Sequence[float], labels: list[int], before: list[int], smallest: int = 3) -> list[int]:
+    return [
+        int(label) for label in keep_known(circle(*degrees), np.array(labels), np.array(before), smallest)
+    ]
 
 
 def test_known_rows_stay_whatever_group_they_are_found_in() -> None:

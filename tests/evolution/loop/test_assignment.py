@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from evolution.actions.clusters import merge_clusters
+from evolution.actions.clusters import ignore_cluster, merge_clusters
 from evolution.errors import LoopError
 from evolution.loop.assignment import Reach, assign_failures, choose_clusters
 from evolution.models import Cluster, Event, FailureCase, Harness
@@ -113,6 +113,18 @@ def test_what_is_cut_off_before_it_is_known_where_failures_belong_is_done_again(
     assert number_of(new) is None
     assert assign(harness)["assigned"] == 1
     assert number_of(new) == 1
+
+
+def test_what_comes_to_an_ignored_cluster_is_ignored_for_its_reason(harness: Harness) -> None:
+    add(harness, "a")
+    cluster(harness)
+    ignore_cluster(DEV, Cluster.objects.get(), "not ours")
+    (assigned,) = add(harness, "a", 1)
+    assign(harness)
+    assigned.refresh_from_db()
+    assert (assigned.state, assigned.note, number_of(assigned)) == (CaseState.IGNORED, "not ours", 1)
+    event = Event.objects.filter(verb="cluster.moved").latest("pk")
+    assert (event.data["count"], bool(event.reason)) == (1, True)
 
 
 def test_what_is_merged_meanwhile_takes_failures_in_for_its_new_owner(harness: Harness) -> None:

@@ -2,9 +2,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from django.db import DataError, transaction
+from django.db import DataError, connection, transaction
 
-from evolution.loop.bulk_writing import insert_rows, update_rows
+from evolution.loop.bulk_writing import analyse_new, insert_rows, update_rows
 from evolution.models import FailureCase, Harness, Sighting
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +85,18 @@ def test_what_cannot_be_stored_is_an_error_that_leaves_the_transaction_usable(
 def test_nothing_to_write_is_nothing(harness: Harness) -> None:
     insert_rows([])
     update_rows([], ["reply"])
+
+
+def test_statistics_are_made_of_what_was_just_filled(harness: Harness) -> None:
+    def known() -> float:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT reltuples FROM pg_class WHERE relname = 'evolution_failurecase'")
+            return float(cursor.fetchone()[0])
+
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE evolution_failurecase CASCADE")
+    analyse_new(FailureCase)
+    assert known() == -1
+    insert_rows([make(harness, number) for number in range(50)])
+    analyse_new(FailureCase, Sighting)
+    assert known() == 50

@@ -1,5 +1,4 @@
 import json
-import random
 from collections.abc import Sequence
 from functools import partial
 
@@ -13,6 +12,7 @@ from evolution.adapters.formats.detect import read_file
 from evolution.loop.cases import ImportReport, store_records
 from evolution.loop.cluster_runs import read_ids, read_points
 from evolution.loop.clusters import cluster_failures
+from evolution.loop.embeddings import digest_of
 from evolution.loop.masking import current_masker
 from evolution.models import Cluster, ClusterRun, DatasetCase, Embedding, Event, FailureCase, Harness
 from evolution.ports import Grouping, Vectors
@@ -224,7 +224,8 @@ def test_what_comes_back_word_for_word_makes_a_resolved_cluster_regress(harness:
     found = make_cluster(harness, 1, state=ClusterState.RESOLVED)
     FailureCase.objects.update(cluster=found, state=CaseState.RESOLVED)
     store(harness, make_record("another", "a"))
-    case.refresh_from_db(), found.refresh_from_db()
+    case.refresh_from_db()
+    found.refresh_from_db()
     assert (case.state, found.state) == (CaseState.OPEN, ClusterState.REGRESSED)
 
 
@@ -269,7 +270,7 @@ def read_texts(name: str, count: int) -> list[str]:
     """Some of the texts of a file, from all over it, in no order."""
     lines = (DATA / name).read_text().splitlines()
     texts = [json.loads(line)["text"] if name == ZH else line.split("\t")[0] for line in lines[1:]]
-    return random.Random(1).sample(list(dict.fromkeys(texts)), count)
+    return sorted(set(texts), key=digest_of)[:count]
 
 
 def add_texts(harness: Harness, texts: Sequence[str]) -> None:

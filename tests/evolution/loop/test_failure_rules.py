@@ -79,7 +79,10 @@ def test_what_is_no_rule_is_refused(text: str) -> None:
         parse_rule(text)
 
 
-@pytest.mark.parametrize("rule", [FILES, PUSHED, parse_rule("a<0.5,b>=2,!c,checks")])
+@pytest.mark.parametrize(
+    "rule",
+    [FILES, PUSHED, parse_rule("a<0.5,b>=2,!c,checks"), parse_rule("a<0.83333333,tokens>12345678,b<1e-9")],
+)
 def test_a_rule_survives_text_and_json(rule: FailureRule) -> None:
     assert parse_rule(str(rule)) == rule
     assert from_json(rule.to_json()) == rule

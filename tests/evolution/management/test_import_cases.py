@@ -34,6 +34,7 @@ def test_the_report_of_a_real_file_twice(capsys: pytest.CaptureFixture[str]) -> 
     assert run(capsys, TAU_BENCH) == {
         "read": 200, "new": 116, "updated": 0, "duplicate": 0, "passed": 84, "rejected": 0,
         "problems": [], "masked": ImportRun.objects.get().masked, "formats": {TAU_BENCH.name: "tau-bench"},
+        "left_out": [],
     }  # fmt: skip
     assert figures(run(capsys, TAU_BENCH)) == {"read": 200, "duplicate": 116, "passed": 84}
     assert set(FailureCase.objects.values_list("harness__name", flat=True)) == {"live_commerce"}
@@ -50,6 +51,19 @@ def test_problems_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     with pytest.raises(SystemExit):
         call_command("import_cases", str(path))
     assert "rejected: c.jsonl, line 2: broken JSON" in capsys.readouterr().err
+
+
+def test_the_report_says_what_duplicates_are_and_which_files_were_left_out(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": "1", "request": "a"}\n{"id": "2", "request": "a"}\n')
+    (tmp_path / "b.jsonl").write_text('{"id": "3", "request": "a", "failed": false}\n')
+    (tmp_path / "notes.md").write_text("notes")
+    call_command("import_cases", str(tmp_path))
+    said = capsys.readouterr().out
+    assert "new 1, updated 0, duplicate 1, passed 1" in said
+    assert "the same under another id, counted on its case" in said
+    assert f"1 files ({tmp_path.name}/notes.md)" in said
 
 
 @pytest.mark.parametrize(

@@ -190,3 +190,28 @@ def test_a_filter_of_cases_is_a_query(harness: Harness) -> None:
     make_world(harness)
 
     assert filter_cases(harness, CaseFilter(text="ful")).get().title == "full"
+
+
+@pytest.mark.usefixtures("small_pages")
+@pytest.mark.parametrize("text", ["", "price"])
+def test_no_page_is_empty_while_cases_pass(harness: Harness, text: str) -> None:
+    ids = [make_failure(harness, f"price {n}").pk for n in range(5)][::-1]
+    wanted = CaseFilter(text=text)
+    FailureCase.objects.filter(pk=ids[0]).update(state="ignored")
+
+    newest = list_cases(harness, wanted, after=ids[1])
+    oldest = list_cases(harness, wanted, before=ids[4])
+
+    assert [case.pk for case in newest] == ids[1:4]
+    assert (newest.newer, newest.older) == (None, ids[3])
+    assert [case.pk for case in oldest] == ids[2:]
+    assert (oldest.newer, oldest.older) == (ids[2], None)
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_the_way_up_ends_with_a_whole_page(harness: Harness) -> None:
+    ids = [make_failure(harness, f"price {n}").pk for n in range(5)][::-1]
+
+    page = list_cases(harness, CaseFilter(), after=ids[1])
+
+    assert [case.pk for case in page] == ids[:3]

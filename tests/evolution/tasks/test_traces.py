@@ -101,6 +101,52 @@ def test_two_workers_make_one_case_each_time(source: Source) -> None:
     assert set(FailureCase.objects.values_list("count", flat=True)) == {1}
 
 
+def forget(trace: str) -> None:
+    old = timezone.now() - timedelta(hours=25)
+    TracePart.objects.filter(trace_id=trace).update(received_at=old, assembled_at=old)
+    prune_traces()
+
+
+def test_what_comes_after_a_trace_was_forgotten_leaves_its_case_as_it_is(source: Source) -> None:
+    push(source, llm_span(parentSpanId=ROOT))
+    assemble_traces()
+    forget(TRACE)
+    push(source, {"traceId": TRACE, "spanId": ROOT, "name": "turn"})
+    assemble_traces()
+    case = FailureCase.objects.get()
+    assert case.reply == "59元"
+    assert case.trajectory["messages"]
+    prune_traces()
+    assert not TracePart.objects.filter(assembled_at=None).exists()
+
+
+def test_a_trace_that_still_goes_on_is_kept_whole(source: Source) -> None:
+    push(source, llm_span(parentSpanId=ROOT), {"traceId": TRACE, "spanId": ROOT, "name": "turn"})
+    assemble_traces()
+    TracePart.objects.filter(span_id=ROOT).update(received_at=timezone.now() - timedelta(hours=25))
+    prune_traces()
+    assert TracePart.objects.count() == 2
+
+
+def test_of_a_forgotten_trace_without_a_case_nothing_is_kept(source: Source) -> None:
+    push(source, llm_span(status={"code": 1}))
+    assemble_traces()
+    forget(TRACE)
+    assert not TracePart.objects.exists()
+
+
+def test_a_source_whose_rule_cannot_be_read_keeps_no_other_waiting(source: Source) -> None:
+    other = make_source(source.harness, "other")[0]
+    push(source, llm_span())
+    push(other, llm_span(trace=OTHER, text="有货吗？"))
+    Source.objects.filter(pk=source.pk).update(rule={"thresholds": [{"limit": "?"}]})
+    assemble_traces()
+    assert FailureCase.objects.get().source == "other"
+    Source.objects.filter(pk=source.pk).update(rule={})
+    assemble_traces()
+    assert FailureCase.objects.count() == 2
+
+
 def test_parts_are_forgotten_after_a_day_unless_they_wait(source: Source) -> None:
     push(source, llm_span(), llm_span("1" * 16, OTHER))
     TracePart.objects.update(received_at=timezone.now() - timedelta(hours=25))

@@ -49,8 +49,9 @@ def server() -> Iterator[Server]:
     made.server_close()
 
 
-def run(shell: str, command: str, server: Server) -> subprocess.CompletedProcess[str]:
+def run(shell: str, command: str, server: Server, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {
+        **more,
         "PATH": os.environ["PATH"],
         "LLM_API_KEY": "sk-test",
         "LLM_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1",
@@ -68,6 +69,21 @@ def test_a_real_shell_sends_exactly_the_payload(server: Server, shell: str) -> N
 
     assert (done.returncode, done.stdout) == (0, '{"ok": true}'), done.stderr
     assert server.got == [("/v1/chat/completions", "Bearer sk-test", payload)]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_model_that_is_not_known_is_taken_from_the_environment(server: Server, shell: str) -> None:
+    payload = {"messages": [{"role": "user", "content": WICKED}], "tools": []}
+
+    done = run(shell, to_curl(payload, ["it's `not` $known!"]), server, LLM_MODEL="mine")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, '{"ok": true}', "")
+    assert server.got[0][2] == {"model": "mine", **payload}
+
+
+def test_without_one_there_a_word_says_where_the_model_belongs(server: Server) -> None:
+    assert run("sh", to_curl({"messages": []}), server).returncode == 0
+    assert server.got[0][2] == {"model": "MODEL", "messages": []}
 
 
 def test_a_body_beyond_what_an_argument_may_have_arrives_whole(server: Server) -> None:

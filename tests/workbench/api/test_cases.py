@@ -98,6 +98,11 @@ def test_what_says_nothing_of_success_is_no_failure_unless_the_rule_says_so(
     assert push(silent, headers).json()["new"] == 1
 
 
+def test_nothing_to_push_is_no_mistake(headers: dict[str, str]) -> None:
+    answer = push("[]", headers)
+    assert (answer.status_code, answer.json()["read"]) == (200, 0)
+
+
 def test_what_can_be_used_in_no_way_is_422_and_says_why(headers: dict[str, str]) -> None:
     answer = push("no json", headers)
     assert answer.status_code == 422

@@ -88,6 +88,12 @@ def test_spans_that_cannot_be_kept_are_told_and_the_others_are_kept(headers: dic
     assert TracePart.objects.count() == 1
 
 
+def test_ids_that_are_none_are_told(headers: dict[str, str]) -> None:
+    told = push(export(llm_span(traceId="zz"), llm_span(spanId="zz")), headers).json()["partialSuccess"]
+    assert told["rejectedSpans"] == "2"
+    assert not TracePart.objects.exists()
+
+
 def test_a_repeated_request_changes_nothing_and_a_changed_span_counts(headers: dict[str, str]) -> None:
     push(export(llm_span()), headers)
     TracePart.objects.update(assembled_at="2024-06-01T00:00Z")

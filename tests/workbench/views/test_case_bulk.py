@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from evolution.models import BulkAction, FailureCase
+from evolution.models import BulkAction, DatasetCase, FailureCase, SavedView
 from tests.evolution.intake import make_failure
 from tests.workbench.views.conftest import World
 
@@ -106,3 +106,64 @@ def test_viewers_have_no_buttons_and_change_nothing(world: World, viewer: Client
 
     assert 'name="verb"' not in page
     assert answer.status_code == 403
+
+
+UNREADABLE = [
+    "lowest=abc",
+    "highest=nan",
+    "since=2026-99-01",
+    "imported=0",
+    "cluster=abc",
+    "version=abc",
+    f"text={'x' * 201}",
+    f"source={'x' * 70}",
+]
+
+
+@pytest.mark.parametrize("query", UNREADABLE)
+def test_nothing_is_done_to_all_that_pass_a_filter_that_cant_be_read(
+    world: World, developer: Client, query: str
+) -> None:
+    deeds = BulkAction.objects.count()
+    answer = send(world, developer, "ignore", f"?{query}&all=1", all="1", upto=10**9, reason="noise")
+    page = developer.get(world.url(f"cases/?{query}&all=1"))
+    form = developer.get(world.url(f"cases/dataset/?{query}&all=1&upto=99999999"))
+    developer.post(world.url(f"cases/views/save/?{query}"), {"name": "mine"})
+
+    assert "can't be read" in messages(answer)[0]
+    assert "matching" not in page.context
+    assert "These filters can't be read and are left out:" in page.content.decode()
+    assert form.status_code == 302
+    assert set(FailureCase.objects.values_list("state", flat=True)) == {"open"}
+    assert BulkAction.objects.count() == deeds
+    assert not SavedView.objects.filter(name="mine").exists()
+
+
+def test_what_comes_in_while_the_dataset_is_asked_about_is_not_added(world: World, developer: Client) -> None:
+    page = developer.get(world.url("cases/?cluster=1&all=1"))
+    address = developer.post(
+        world.url("cases/bulk/?cluster=1&all=1"),
+        {"verb": "dataset", "all": "1", "upto": page.context["upto"]},
+    ).headers["Location"]
+    make_failure(world.harness, "later", cluster=world.cluster)
+
+    form = developer.get(address)
+    answer = developer.post(
+        address.replace("dataset/?", "dataset/add/?"), {"dataset": "kept", "split": "dev"}
+    )
+
+    assert form.context["count"] == page.context["matching"] == 2
+    assert answer.status_code == 302
+    assert "upto" not in answer.headers["Location"]
+    assert DatasetCase.objects.filter(version__dataset__name="kept").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "given"), [("assign", {"person": "nobody-at-all"}), ("move", {"number": 999})]
+)
+def test_whom_or_what_there_is_not_is_said(
+    world: World, developer: Client, verb: str, given: dict[str, Any]
+) -> None:
+    answer = send(world, developer, verb, ids=[world.case.pk], **given)
+
+    assert messages(answer)[0].casefold().startswith("there is no")

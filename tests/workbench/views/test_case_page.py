@@ -139,6 +139,26 @@ def test_the_curl_command_has_what_led_to_the_turn(world: World, viewer: Client,
     assert json.dumps(TRAJECTORY["messages"][4]["content"], ensure_ascii=False) not in command
 
 
+def test_what_is_not_known_of_a_request_is_said_and_not_made_up(
+    world: World, viewer: Client, case: FailureCase
+) -> None:
+    FailureCase.objects.filter(pk=case.pk).update(
+        context={}, blamed_turn=1, harness_commit="", evaluation=None
+    )
+
+    command = page_of(world, viewer, "curl/")
+
+    assert "rehearsal" not in command
+    assert "${LLM_MODEL:-MODEL}" in command
+    assert ": 'Which model was asked is not known: set LLM_MODEL.'" in command
+    tools = json.loads(
+        "{" + command[command.index("\n", command.index("cat <<")) : command.rindex("\nJSON")]
+    )["tools"]
+    called = [call["function"]["name"] for m in TRAJECTORY["messages"] for call in m.get("tool_calls") or []]
+    assert [tool["function"]["name"] for tool in tools] == list(dict.fromkeys(called))
+    assert "these are read off the calls" in command
+
+
 def test_a_case_of_which_nothing_was_sent_has_no_command(world: World, viewer: Client) -> None:
     FailureCase.objects.filter(pk=world.case.pk).update(request={}, trajectory={})
 
@@ -208,3 +228,9 @@ def test_signals_of_the_source_are_shown(world: World, viewer: Client, case: Fai
         < page.index("down · wrong")
     )
     assert "phone × 2" in page
+
+
+def test_the_role_is_asked_before_the_form_is_read(world: World, viewer: Client) -> None:
+    answer = viewer.post(world.url(f"cases/{world.case.pk}/ignore/"), {"reason": "x" * 3_000})
+
+    assert answer.status_code == 403

@@ -21,7 +21,8 @@ from tests.workbench.views.conftest import World
         ("?state=ignored", []),
         ("?cluster=nonsense", ["wrong price", "no price", "loose"]),
         ("?before=99999999", ["wrong price", "no price", "loose"]),
-        ("?before=1", []),
+        # Nothing is older: the end of the list.
+        ("?before=1", ["wrong price", "no price", "loose"]),
         ("?before=x&since=1e9&lowest=nan&imported=-1&upto=x", ["wrong price", "no price", "loose"]),
         ("?since=0001-01-01&until=9999-12-31", ["wrong price", "no price", "loose"]),
         ("?until=1999-01-01", []),

@@ -168,7 +168,9 @@ def test_the_list_says_how_a_cluster_grows_and_what_it_is_made_of(world: World, 
 
 def test_the_list_narrows_and_sorts(world: World, viewer: Client) -> None:
     make_cluster(world.harness, 2, ("late",) * 3, description="about delivery")
-    make_cluster(world.harness, 3, ("odd",), state="ignored")
+    ignored = make_cluster(world.harness, 3, ("odd",), state="ignored")
+    odd = FailureCase.objects.filter(cluster=ignored)
+    odd.update(state="ignored")
 
     def shown(query: str) -> list[int]:
         page = viewer.get(world.url(f"clusters/?{query}"))
@@ -177,6 +179,11 @@ def test_the_list_narrows_and_sorts(world: World, viewer: Client) -> None:
     assert shown("") == [2, 1]
     assert shown("order=number") == [1, 2]
     assert shown("text=DELIVERY") == [2]
+    make_cluster(world.harness, 4)
+    assert shown("state=new") == [2, 1]
+    odd.update(state="open")
+    assert sorted(shown("")) == [1, 2, 3], "an ignored cluster with open failures wants to be looked at"
+    assert sorted(shown("state=all")) == [1, 2, 3, 4]
     assert shown("text=%233&state=all") == [3]
     assert shown("state=ignored") == [3]
     assert shown("state=nonsense&order=nonsense&page=x") == [2, 1]

@@ -79,6 +79,32 @@ def test_another_rule_shows_at_once_what_it_makes_of_the_records(world: World, d
     assert not FailureCase.objects.filter(source="jsonl").exists()
 
 
+def test_scores_on_another_scale_than_the_rule_takes_are_pointed_out(world: World, developer: Client) -> None:
+    table = "问题,评分,差评原因,电话\nq,1,慢,13812345678\nr,5,,13987654321\n"
+    run = send(world, developer, SimpleUploadedFile("t.csv", table.encode("gb18030")))
+    address = world.url(f"imports/{run.pk}/")
+    shown = developer.get(address).context
+    assert shown["preview"].large_scores == [("score", 5.0)]
+    values = {column.name: column.values for column in shown["table"].columns}
+    assert values["电话"] == ["[phone 1]", "[phone 2]"]
+    fields = {column.name: column.field for column in shown["table"].columns}
+    assert fields["差评原因"] == "symptom"
+
+    said = developer.post(f"{address}preview/", {**SETTINGS, "thresholds": "score<3"}).context["preview"]
+    assert (said.large_scores, said.taken) == ([], 1)
+
+
+def test_an_import_is_booked_under_a_source_with_a_chinese_name(world: World, developer: Client) -> None:
+    run = send(world, developer, lines({"request": "q"}))
+    developer.post(world.url(f"imports/{run.pk}/start/"), {**SETTINGS, "source": "淘宝客服"})
+    run.refresh_from_db()
+    assert run.source
+    assert developer.get(world.url("sources/淘宝客服/")).status_code == 200
+    other = send(world, developer, lines({"request": "q"}))
+    page = developer.post(world.url(f"imports/{other.pk}/preview/"), {**SETTINGS, "source": "a b"})
+    assert "Booked under the source: " in page.content.decode()
+
+
 def test_a_rule_that_is_none_is_told_and_nothing_starts(world: World, developer: Client) -> None:
     run = send(world, developer, lines({"request": "q"}))
     broken = {**SETTINGS, "thresholds": "r<<1"}
@@ -163,7 +189,7 @@ def test_what_is_rejected_is_shown_in_place_and_as_a_table(world: World, develop
 
     run = start(world, developer, run)
     page = text_of(developer.get(world.url(f"imports/{run.pk}/")).content)
-    assert "=a.jsonl 2 the file ends" in page
+    assert "=a.jsonl 2 cut off: the file ends" in page
     answer = developer.get(world.url(f"imports/{run.pk}/problems.csv"))
     rows = list(csv.reader(io.StringIO(b"".join(answer.streaming_content).decode("utf-8-sig"))))  # type: ignore[attr-defined]
     assert rows[0] == ["file", "line", "record", "reason"]

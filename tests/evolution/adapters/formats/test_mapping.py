@@ -1,6 +1,12 @@
 import pytest
 
-from evolution.adapters.formats.mapping import check_mapping, guess_mapping, parse_mapping, read_field
+from evolution.adapters.formats.mapping import (
+    check_mapping,
+    guess_mapping,
+    map_fields,
+    parse_mapping,
+    read_field,
+)
 from evolution.errors import BrokenInput
 
 
@@ -59,3 +65,12 @@ def test_parts_of_scores_and_context_are_fields() -> None:
 )
 def test_dates_of_tables_are_moments(given: str, moment: str) -> None:
     assert read_field("happened_at", given) == moment
+
+
+@pytest.mark.parametrize(
+    ("given", "failed"), [("否", True), ("是", False), ("已解决", False), ("失败", True), ("", None)]
+)
+def test_a_column_that_says_that_it_went_well_says_the_opposite(given: str, failed: object) -> None:
+    fields = map_fields({"是否解决": given}, guess_mapping(["是否解决"]))
+    assert fields.get("failed") is failed
+    assert "passed" not in fields
