@@ -114,6 +114,22 @@ def store_batch(
         _store(actor, harness, taken, report, run)
 
 
+def take_ids(
+    items: Iterable[Found],
+    ids: RecordIds,
+    *,
+    masker: Masker,
+    rule: FailureRule,
+    only_failures: bool,
+    source_name: str = "",
+) -> int:
+    """Pass over records that are stored already, for the ids that they took; returns how many they are."""
+    sorter = _Sorter(ImportReport(), masker, rule, source_name, "", ids, {}, only_failures=only_failures)
+    for item in items:
+        sorter.take(item)
+    return sorter.report.read
+
+
 def _store(
     actor: Actor, harness: Harness, taken: Sequence[Taken], report: ImportReport, run: ImportRun | None
 ) -> None:
@@ -190,6 +206,9 @@ class _Sorter:
             return None
         if masked is not item:
             written = write_fields(masked)
+        if (masked.source, masked.source_id) != (item.source, item.source_id):
+            # Two ways to write one number have one placeholder.
+            masked = self.ids.name(masked)
         if not masked.symptom:
             masked = replace(masked, symptom="\n".join(self.rule.judge(masked).reasons))
         place = {"file": self.file, "line": item.line} if self.file else {}

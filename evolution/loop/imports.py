@@ -19,14 +19,14 @@ from django.utils.translation import gettext as _
 from evolution.actors import Actor
 from evolution.errors import ImportTaken
 from evolution.loop.bulk_writing import analyse_new
-from evolution.loop.cases import BATCH, COUNTS, ImportReport, store_batch
+from evolution.loop.cases import BATCH, COUNTS, ImportReport, store_batch, take_ids
 from evolution.loop.failure_rules import FILES, FailureRule, from_json
 from evolution.loop.import_locks import hold_import
 from evolution.loop.locks import lock_harness
 from evolution.loop.masking import Masker
 from evolution.loop.record_ids import RecordIds
 from evolution.models import FailureCase, Harness, ImportProblem, ImportRun, Sighting, Source
-from evolution.ports import Found, Record, read_found
+from evolution.ports import Found
 from evolution.states import ImportState
 from evolution.transitions import move, record
 
@@ -211,13 +211,14 @@ class _Work:
         """Pass over what is stored, for the ids that it took; returns how many records that were."""
         if index > self.file_index:
             return 0
-        skipped = islice(records, self.stored) if index == self.file_index else records
-        count = 0
-        for item in skipped:
-            count += 1
-            if isinstance(item := read_found(item), Record):
-                self.ids.name(item, self.source_name)
-        return count
+        return take_ids(
+            islice(records, self.stored) if index == self.file_index else records,
+            self.ids,
+            masker=self.masker,
+            rule=self.options.rule,
+            only_failures=self.options.only_failures,
+            source_name=self.source_name,
+        )
 
     def _store(self, file: str, fmt: str, batch: list[Found], position: dict[str, int]) -> None:
         """Store a batch, its counts and problems and the new position together, or nothing of it."""

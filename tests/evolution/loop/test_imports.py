@@ -5,7 +5,7 @@ import pytest
 from django.db import connection
 
 from evolution.errors import ImportTaken, StaleState
-from evolution.loop.cases import COUNTS
+from evolution.loop.cases import BATCH, COUNTS
 from evolution.loop.failure_rules import parse_rule
 from evolution.loop.import_locks import hold_import
 from evolution.loop.imports import ImportOptions, create_import, find_unfinished, perform_import, read_options
@@ -106,6 +106,26 @@ def test_every_batch_tells_how_far_it_is(harness: Harness) -> None:
         lambda run: seen.append(run.read),
     )
     assert seen == [500, 1000, 1100]
+
+
+def test_ids_with_one_placeholder_stay_apart_when_an_import_is_gone_on_with(harness: Harness) -> None:
+    first, second = make_record("13812345678", "first"), make_record("138-1234-5678", "second")
+
+    def between() -> Iterator[Record]:
+        for number in range(BATCH - 1):
+            yield make_record(str(number), f"text {number}")
+
+    def cut() -> Iterator[Record | Rejected]:
+        yield from (first, *between())
+        raise OSError("the disk is gone")
+
+    run = make_run(harness)
+    with pytest.raises(OSError, match="disk"):
+        perform_import(DEV, run, lambda: [File("a", cut)], current_masker())
+    # The second one is in a batch of its own, which comes after the break.
+    whole = File("a", lambda: iter([first, *between(), second]))
+    perform_import(DEV, run, lambda: [whole], current_masker())
+    assert (run.new, run.updated) == (BATCH + 1, 0)
 
 
 def test_formats_are_those_of_the_files(harness: Harness) -> None:
