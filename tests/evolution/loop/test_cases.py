@@ -152,9 +152,8 @@ def test_ids_of_a_file_that_clash_are_told_apart(harness: Harness) -> None:
 
 
 def test_two_ids_with_one_placeholder_are_two_cases(harness: Harness) -> None:
-    records = [
-        make_record(written, f"text {written}") for written in ("13812345678", "138-1234-5678", "13912345678")
-    ]
+    numbers = ("13812345678", "138-1234-5678", "13912345678")
+    records = [make_record(number, f"text {place}") for place, number in enumerate(numbers)]
     assert figures(store(harness, *records)) == (3, 0, 0)
     assert figures(store(harness, *records)) == (0, 0, 3)
     assert not any("1234" in name for name, _reply, _count in said(harness))
