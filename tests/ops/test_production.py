@@ -148,9 +148,12 @@ def test_the_steps_of_the_compose_file_work_by_hand(production: Installation) ->
     ):
         wait_until(lambda: is_healthy(f"http://127.0.0.1:{port}/healthz"))
         sent = subprocess.run(
-            [*celery, "call", "evolution.sweep"], cwd=ROOT, env=production.environment, check=True
+            [*celery, "call", "evolution.run_job", "--args", "[0]"],
+            cwd=ROOT,
+            env=production.environment,
+            check=True,
         )
         assert sent.returncode == 0
-        wait_until(lambda: has_said(worker, "Task evolution.sweep") and has_said(worker, "succeeded"))
+        wait_until(lambda: has_said(worker, "Task evolution.run_job") and has_said(worker, "succeeded"))
     assert not (production.var / "pgdata").exists()
     assert not (production.var / "secret_key").exists()

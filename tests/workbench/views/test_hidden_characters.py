@@ -53,5 +53,5 @@ def test_no_page_shows_one_as_it_is(world: World, operator: Client) -> None:
     write_odd_texts(world)
 
     for name, address in list_pages(world).items():
-        html = KEPT.sub("", operator.get(address).content.decode())
+        html = KEPT.sub("", operator.get(address).getvalue().decode())
         assert "\u202e" not in html, (name, re.findall(".{80}\u202e.{20}", html))
