@@ -134,16 +134,11 @@ def pieces_of(text: str) -> NDArray[np.uint64]:
     return np.unique(np.concatenate([codes[_is_dense(codes)], _pairs(codes), _triples(codes)]))
 
 
-def query_grams(text: str, block: int) -> Grams:
+def query_pieces(text: str) -> NDArray[np.uint64]:
     """The pieces that a case's text must have to contain this folded text; empty: the index can't tell.
 
     The characters of pairs are left out, as the pairs say more.
     """
-    return salt(query_pieces(text), block)
-
-
-def query_pieces(text: str) -> NDArray[np.uint64]:
-    """The same before it is salted with a block."""
     codes = np.frombuffer(text.encode("utf-32-le", "replace"), dtype=np.uint32).astype(np.uint64)
     longer = np.unique(np.concatenate([_pairs(codes), _triples(codes)]))
     return longer if len(longer) else np.unique(codes[_is_dense(codes)])

@@ -93,11 +93,6 @@ def assemble(steps: Iterable[Step], asked: Any = None, answered: Any = None) -> 
     return Run(messages, calls, tuple(_list_errors(ordered)), tools, model)
 
 
-def read_step(step: Step) -> list[Message]:
-    """The chat of one step, its input and then its output, checked; empty where it has none."""
-    return _read_candidate(step).messages
-
-
 def find_commit(*places: Any) -> str:
     """The git commit that metadata name, 40 hexadecimal digits; empty where they name none."""
     for place in places:

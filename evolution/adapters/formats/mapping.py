@@ -16,13 +16,12 @@ from evolution.adapters.formats.shapes import unpack_json
 from evolution.adapters.formats.values import RecordProblem
 from evolution.errors import BrokenInput
 
+# `passed` is no field of a record: it says of `failed` the opposite.
 FIELDS = (
     "id", "request", "messages", "trajectory", "context", "reply", "symptom", "category", "tags", "failed", "passed",
     "scores", "score", "errors", "checks", "feedback", "findings", "blamed_turn", "happened_at", "session", "source",
     "harness_commit", "tools",
 )  # fmt: skip
-# `passed` is no field of a record: it says of `failed` the opposite. One of these must be there.
-REQUIRED = ("request", "messages", "trajectory")
 # Fields that have parts of any name.
 _OPEN = frozenset({"scores", "context"})
 # What columns are called, without case, spaces and punctuation; the first field that has a column's name takes it.
