@@ -59,6 +59,37 @@ class DiagnosisState(TextChoices):
     REJECTED = "rejected", _("rejected")
 
 
+class Handling(TextChoices):
+    """What was done about failures for which the harness is not to blame."""
+
+    RELABELLED = "relabelled", _("relabelled")
+    IGNORED = "ignored", _("ignored")
+    CALIBRATION = "calibration", _("sent to the judge's calibration")
+
+
+class ExchangePurpose(TextChoices):
+    """What a model of the loop was asked for."""
+
+    DIAGNOSIS = "diagnosis", _("diagnosis")
+    DRAFT = "draft", _("draft")
+
+
+class ReviewVerdict(TextChoices):
+    """What a reviewer says of a version of a proposal."""
+
+    APPROVED = "approved", _("approved")
+    CHANGES = "changes", _("changes requested")
+
+
+class RoleName(TextChoices):
+    """What a person may do: see evolution.actors.Role."""
+
+    VIEWER = "viewer", _("viewer")
+    ANNOTATOR = "annotator", _("annotator")
+    DEVELOPER = "developer", _("developer")
+    OPERATOR = "operator", _("operator")
+
+
 class ProposalState(TextChoices):
     """Where a proposal stands between draft and release."""
 

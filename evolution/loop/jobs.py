@@ -3,7 +3,7 @@
 A running job shows a heartbeat; one whose heartbeat is old has lost its worker and is queued again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -30,16 +30,29 @@ Progress = Callable[[int, int, str], None]
 
 
 def create_job(
-    actor: Actor, harness: Harness, kind: JobKind, target_id: int | None = None
+    actor: Actor,
+    harness: Harness,
+    kind: JobKind,
+    target_id: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Job, bool]:
-    """Return the active job of this kind and target, or make one; the flag says whether it is new."""
+    """Return the active job of this kind and target, or make one; the flag says whether it is new.
+
+    A job that is active with other parameters is returned too: one target has one job of a kind at a time.
+    """
     with transaction.atomic():
         # Two clicks at once would both find nothing.
         lock_harness(harness)
         known = Job.objects.filter(harness=harness, kind=kind, target_id=target_id, state__in=ACTIVE).first()
         if known is not None:
             return known, False
-        job = Job.objects.create(harness=harness, kind=kind, target_id=target_id, created_by=actor.name)
+        job = Job.objects.create(
+            harness=harness,
+            kind=kind,
+            target_id=target_id,
+            parameters=dict(parameters or {}),
+            created_by=actor.name,
+        )
         return job, True
 
 

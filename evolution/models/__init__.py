@@ -6,9 +6,10 @@ from evolution.models.cluster_runs import ClusterRun, RunGroup
 from evolution.models.datasets import Dataset, DatasetCase, DatasetVersion
 from evolution.models.evaluations import CaseResult, Evaluation, EvaluationShard, StoredBatch, Verdict
 from evolution.models.events import Event, Job
-from evolution.models.harnesses import Harness, Release
+from evolution.models.harnesses import Harness, HarnessRole, Release
 from evolution.models.intake import ImportProblem, ImportRun, MaskingRule, Source, TracePart
 from evolution.models.proposals import Diagnosis, Proposal, Step
+from evolution.models.review import ConflictResolution, Exchange, Review, ReviewComment, ReviewThread
 from evolution.models.triage import BulkAction, BulkChange, SavedView
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "CaseText",
     "Cluster",
     "ClusterRun",
+    "ConflictResolution",
     "Dataset",
     "DatasetCase",
     "DatasetVersion",
@@ -29,8 +31,10 @@ __all__ = [
     "EvaluationShard",
     "EvaluationUsage",
     "Event",
+    "Exchange",
     "FailureCase",
     "Harness",
+    "HarnessRole",
     "ImportProblem",
     "ImportRun",
     "Job",
@@ -39,6 +43,9 @@ __all__ = [
     "ModelCall",
     "Proposal",
     "Release",
+    "Review",
+    "ReviewComment",
+    "ReviewThread",
     "RunGroup",
     "SavedView",
     "SharedLimit",

@@ -39,6 +39,8 @@ class Job(models.Model):
     kind = models.CharField(max_length=10, choices=JobKind)
     # id of the cluster, diagnosis or proposal it is about; empty for the whole harness
     target_id = models.BigIntegerField(null=True, blank=True)
+    # what else was asked for, such as {"model": name}
+    parameters = models.JSONField(default=dict)
     state = models.CharField(max_length=8, choices=JobState, default=JobState.QUEUED)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(default=0)

@@ -1,8 +1,9 @@
 """Harnesses and what was released of them."""
 
+from django.conf import settings
 from django.db import models
 
-from evolution.states import HarnessKind, ReleaseKind
+from evolution.states import HarnessKind, ReleaseKind, RoleName
 
 
 class Harness(models.Model):
@@ -19,6 +20,8 @@ class Harness(models.Model):
     policy = models.JSONField(default=dict, blank=True)
     # the agent that is measured, {} for our runtime: see evolution.loop.runners; an operator sets it
     runner = models.JSONField(default=dict, blank=True)
+    # whether whoever approves a proposal has to be somebody else than its author; an operator sets it
+    needs_second_reviewer = models.BooleanField(default=False)
     # set when people stopped the evolution; a new step clears it
     stopped_at = models.DateTimeField(null=True, blank=True)
     # the version that stopping selected
@@ -58,3 +61,17 @@ class Release(models.Model):
 
     def __str__(self) -> str:
         return self.tag
+
+
+class HarnessRole(models.Model):
+    """A person's role for one harness, in place of the one that they have elsewhere."""
+
+    harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="roles")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="harness_roles")
+    role = models.CharField(max_length=10, choices=RoleName)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["harness", "user"], name="harness_role")]
+
+    def __str__(self) -> str:
+        return f"{self.user} {self.role} of {self.harness}"

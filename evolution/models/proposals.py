@@ -5,7 +5,8 @@ from django.utils.translation import gettext as _
 
 from evolution.models.cases import Cluster
 from evolution.models.harnesses import Harness
-from evolution.states import DiagnosisState, ProposalState, StepState
+from evolution.models.review import Exchange
+from evolution.states import DiagnosisState, Handling, ProposalState, StepState
 
 
 class Diagnosis(models.Model):
@@ -14,7 +15,17 @@ class Diagnosis(models.Model):
     harness = models.ForeignKey(Harness, on_delete=models.CASCADE, related_name="diagnoses")
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="diagnoses")
     state = models.CharField(max_length=10, choices=DiagnosisState, default=DiagnosisState.OPEN)
-    # skill, hook, prompt, tool, knowledge, model or judge
+    # the question that it is an answer to; None where it was made before these were kept
+    exchange = models.ForeignKey(
+        Exchange, null=True, blank=True, on_delete=models.SET_NULL, related_name="diagnoses"
+    )
+    # place among the hypotheses of that answer, from 1, the likeliest first
+    rank = models.PositiveSmallIntegerField(default=1)
+    # kind of fault: see evolution.prompts.diagnosis
+    category = models.CharField(max_length=40, blank=True)
+    # what was done where the harness is not to blame; empty otherwise
+    handled_as = models.CharField(max_length=12, choices=Handling, blank=True)
+    # skill, hook, prompt, tool; or what is no fault of the harness: knowledge, model, judge or label
     part = models.CharField(max_length=12)
     path = models.CharField(max_length=300, blank=True)
     hypothesis = models.TextField()
@@ -22,6 +33,8 @@ class Diagnosis(models.Model):
     confidence = models.FloatField(default=0)
     # a list of objects with case (id), turn, quote, verified
     evidence = models.JSONField(default=list)
+    # of the cluster as a whole, and of each case: a list of objects with case (id) and turn
+    first_wrong_turns = models.JSONField(default=list)
     first_wrong_turn = models.PositiveIntegerField(null=True, blank=True)
     # proposed changes, sentences
     changes = models.JSONField(default=list)
@@ -50,6 +63,9 @@ class Step(models.Model):
     state = models.CharField(max_length=12, choices=StepState, default=StepState.READY)
     base_commit = models.CharField(max_length=40)
     branch = models.CharField(max_length=100)
+    # keys of the dev cases that the drafter of one of its proposals was shown, or might have been: see
+    # evolution.loop.halves; the other dev cases are held out
+    held_in = models.JSONField(default=list)
     candidate_commit = models.CharField(max_length=40)
     base_evaluation = models.ForeignKey(
         "evolution.Evaluation", null=True, blank=True, on_delete=models.SET_NULL, related_name="base_of"
@@ -94,6 +110,22 @@ class Proposal(models.Model):
     # evidence, expected_fixes and at_risk (lists of case ids), expected_effect (text), risks (texts)
     manifest = models.JSONField(default=dict)
     model = models.CharField(max_length=200, blank=True)
+    # keys of the dataset cases that a model was shown on the way to it
+    shown_keys = models.JSONField(default=list)
+    # how its manifest's predictions came out: see evolution.loop.predictions
+    prediction = models.JSONField(default=dict)
+    # measured alone, on the base of its branch
+    alone_base = models.ForeignKey(
+        "evolution.Evaluation", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    alone_candidate = models.ForeignKey(
+        "evolution.Evaluation", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    # head that the remote has of its branch; head that came from outside the workbench and nobody has looked at yet
+    pushed_commit = models.CharField(max_length=40, blank=True)
+    outside_commit = models.CharField(max_length=40, blank=True)
+    # who asked for it; empty where that is not known
+    created_by = models.CharField(max_length=150, blank=True)
     # reviewers' instructions so far: [{"by": name, "text": text, "commit": sha}]
     feedback = models.JSONField(default=list)
     # why the draft failed, or why people rejected it

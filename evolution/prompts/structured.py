@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -23,23 +25,40 @@ class BadModelOutput(Exception):
         self.replies = replies
 
 
-async def ask(model: ChatModel, request: ChatRequest, output: type[Output]) -> tuple[Output, ChatReply]:
+@dataclass(frozen=True)
+class Try:
+    """A reply, and what was wrong with it; empty for the one that was taken."""
+
+    reply: ChatReply
+    problem: str = ""
+
+
+async def ask(
+    model: ChatModel,
+    request: ChatRequest,
+    output: type[Output],
+    *,
+    check: Callable[[Output], str] | None = None,
+    tries: list[Try] | None = None,
+) -> tuple[Output, ChatReply]:
     """Return the validated answer and the reply it was read from.
 
-    Raises BadModelOutput after one repair attempt, and ChatError as the model does.
+    `check` says what is wrong with an answer of the right shape, "" for nothing; `tries` gets every reply, also when
+    an error ends it. Raises BadModelOutput after one repair attempt, and ChatError as the model does.
     """
     request = dataclasses.replace(request, response_schema=response_schema(output))
+    tries = [] if tries is None else tries
     first = await model.complete(request)
-    try:
-        return _read(first, output), first
-    except ValidationError as failure:
-        problem = _explain(failure)
+    answer, problem = _read(first, output, check)
+    tries.append(Try(first, problem))
+    if answer is not None:
+        return answer, first
     second = await model.complete(_repair(request, first, problem))
-    try:
-        return _read(second, output), second
-    except ValidationError as failure:
-        texts = [first.content or "", second.content or ""]
-        raise BadModelOutput(f"{output.__name__}: {_explain(failure)}", texts) from failure
+    answer, problem = _read(second, output, check)
+    tries.append(Try(second, problem))
+    if answer is not None:
+        return answer, second
+    raise BadModelOutput(f"{output.__name__}: {problem}", [first.content or "", second.content or ""])
 
 
 def response_schema(output: type[BaseModel]) -> dict[str, object]:
@@ -47,15 +66,23 @@ def response_schema(output: type[BaseModel]) -> dict[str, object]:
     return {"name": output.__name__, "schema": output.model_json_schema()}
 
 
-def _read(reply: ChatReply, output: type[Output]) -> Output:
+def _read(
+    reply: ChatReply, output: type[Output], check: Callable[[Output], str] | None
+) -> tuple[Output | None, str]:
+    """The answer in a reply; or None, and what is wrong with it."""
     text = reply.content or ""
     match = CODE_FENCE.match(text)
-    return output.model_validate_json(match.group(1) if match else text)
+    try:
+        answer = output.model_validate_json(match.group(1) if match else text)
+    except ValidationError as failure:
+        return None, _explain(failure)
+    problem = check(answer) if check else ""
+    return (None, problem) if problem else (answer, "")
 
 
 def _repair(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
     told = (
-        "That was not the JSON asked for. What is wrong:\n"
+        "That answer can't be used. What is wrong:\n"
         f"{problem}\n"
         "Answer again with the corrected JSON object only, without any other text."
     )
