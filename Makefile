@@ -53,6 +53,7 @@ test: check  ## everything that CI runs
 bench: $(STAMP)  ## figures that the documentation quotes
 	$(BIN)/python -m tests.benchmarks.harness_repository
 	$(BIN)/python -m tests.benchmarks.start_up
+	$(BIN)/python -m tests.benchmarks.diff_speed
 	@# The rows that take minutes (faults, kills, many) are for whoever asks for them.
 	$(BIN)/python -m tests.benchmarks.evaluation_speed c20 c50 fast tools rerun
 

@@ -79,6 +79,8 @@ class ReviewVerdict(TextChoices):
 
     APPROVED = "approved", _("approved")
     CHANGES = "changes", _("changes requested")
+    # an approval that its reviewer took back, or that the base moved away under
+    WITHDRAWN = "withdrawn", _("approval withdrawn")
 
 
 class RoleName(TextChoices):
@@ -149,6 +151,8 @@ class JobKind(TextChoices):
     DRAFT = "draft", _("draft")
     IMPORT = "import", _("import")
     ASSIGN = "assign", _("assignment to clusters")
+    PUSH = "push", _("push of branches")
+    FETCH = "fetch", _("fetch of branches")
 
 
 class Outcome(TextChoices):
@@ -198,7 +202,7 @@ MOVES: dict[type[TextChoices], Moves] = {
         failed=("queued", "running"),
         finished=(),
     ),
-    DiagnosisState: _moves(open=("accepted", "rejected"), accepted=("rejected",), rejected=("open",)),
+    DiagnosisState: _moves(open=("accepted", "rejected"), accepted=("rejected", "open"), rejected=("open",)),
     ProposalState: _moves(
         drafting=("drafted", "failed"),
         drafted=("confirmed", "rejected", "drafting"),

@@ -9,9 +9,10 @@ import pytest
 from celery import Celery
 from django.conf import settings as django_settings
 from django.db import connections
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
 from evolution.limits import shares
+from tests.audit_trail import let_tests_empty_it
 from workbench.embedded.postgres import postgres_server
 
 
@@ -43,6 +44,13 @@ def django_db_modify_db_settings(
         connections["default"].settings_dict["HOST"] = str(server.spec.socket_folder)
         yield
         connections.close_all()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """Let the database be emptied after tests whose transactions are real."""
+    with django_db_blocker.unblock():
+        let_tests_empty_it()
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,7 @@
 """Who may see and do what: loads records for the signed-in person and turns the person into the loop's Actor."""
 
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -13,7 +13,11 @@ from django_htmx.middleware import HtmxDetails
 from evolution.actors import Actor, NotAllowed, Role
 from evolution.errors import LoopError
 from evolution.models import Harness
+from evolution.queries import people
 from harness_repo.git.errors import HarnessRepoError
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 Record = TypeVar("Record", bound=Model)
 
@@ -26,27 +30,22 @@ class Request(HttpRequest):
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """The signed-in person with the highest role of their groups; without one a viewer, superusers operators."""
+    """The signed-in person with the role that they have for the harness of the address, else everywhere."""
     known: Actor | None = getattr(request, "workbench_actor", None)
     if known is None:
-        known = _read_actor(request)
+        known = people.find_actor(cast("User", request.user), _harness_name(request))
         request.workbench_actor = known  # type: ignore[attr-defined]  # read once per request
     return known
 
 
-def _read_actor(request: HttpRequest) -> Actor:
-    user = request.user
-    name = user.get_username()
-    email = getattr(user, "email", "")
-    if user.is_superuser:
-        return Actor(name, Role.OPERATOR, email)
-    groups = user.groups.values_list("name", flat=True)
-    roles = [Role[group.upper()] for group in groups if group.upper() in Role.__members__]
-    return Actor(name, max(roles, default=Role.VIEWER), email)
+def _harness_name(request: HttpRequest) -> str:
+    """The harness that the address is about; empty for pages of the installation."""
+    match = request.resolver_match
+    return str(match.kwargs.get("harness", "")) if match else ""
 
 
 def get_harness_for(request: HttpRequest, name: str) -> Harness:
-    """Load a harness that the person may see. Every role may see every harness, so far."""
+    """Load a harness that the person may see: every role may see every harness."""
     actor_of(request).require(Role.VIEWER)
     return get_object_or_404(Harness.objects.select_related("judge"), name=name)
 

@@ -28,5 +28,6 @@ def describe_job(job: Job) -> str:
         "committing": _("committing"),
         "embedding": _("embedding"),
         "grouping": _("grouping"),
+        "fetching": _("fetching"),
     }
     return stages.get(job.message, job.message)

@@ -19,7 +19,7 @@ class NextStep:
 
 
 def find_next_step(cluster: Cluster, harness_name: str, diagnoses: list[Diagnosis]) -> NextStep | None:
-    """The next step of a cluster, None when it wants no work; `diagnoses` are those not rejected, newest first."""
+    """The next step of a cluster, None when it wants no work; `diagnoses` are those not rejected, best first."""
     if cluster.state not in LIVE:
         return None
     own_page = reverse("cluster", args=[harness_name, cluster.number])

@@ -183,6 +183,8 @@ CELERY_BEAT_SCHEDULE = {
     "index texts": {"task": "evolution.index_texts", "schedule": 10.0, "options": {"expires": 10}},
     # Traces that were pushed and are quiet now become cases.
     "assemble traces": {"task": "evolution.assemble_traces", "schedule": 5.0, "options": {"expires": 5}},
+    # Commits that others put on the branches of proposals: in our repositories, and on their remotes.
+    "follow branches": {"task": "evolution.follow_branches", "schedule": 30.0, "options": {"expires": 30}},
     "prune traces": {"task": "evolution.prune_traces", "schedule": 3600.0, "options": {"expires": 3600}},
 }
 
@@ -218,6 +220,10 @@ LLM_CONNECT_SECONDS = env.float("LLM_CONNECT_SECONDS", default=10.0)
 # How often a call is tried again, and how long it waits in all while no endpoint takes calls.
 LLM_MAX_RETRIES = env.int("LLM_MAX_RETRIES", default=4)
 LLM_MAX_WAIT_SECONDS = env.float("LLM_MAX_WAIT_SECONDS", default=60.0)
+# Tokens of cases and files that one diagnosis shows the model, as far as they can be estimated.
+DIAGNOSIS_TOKENS = env.int("DIAGNOSIS_TOKENS", default=32_000)
+# How many tokens of the harness's files the editor is shown; those that a change is about come in any case.
+DRAFT_TOKENS = env.int("DRAFT_TOKENS", default=40_000)
 # What models cost per million tokens, by the name that figures are recorded under:
 # {"model": {"input": 2.5, "output": 10, "cached_input": 1.25}}. A model that is not there has no known price.
 MODEL_PRICES = env.json_object("MODEL_PRICES")
@@ -239,6 +245,14 @@ EVALUATION_LIVE_TOOLS = env.bool("EVALUATION_LIVE_TOOLS", default=False)
 # Where the repositories of harnesses are fetched from and pushed to, by harness name; evolution/adapters/remotes.py
 # has the form. None by default: no harness reaches out.
 HARNESS_REMOTES = env.json("HARNESS_REMOTES", default={})
+# Seconds between two looks at the remotes of harnesses with proposals under review; 0 looks only when asked to.
+REMOTE_FETCH_SECONDS = env.float("REMOTE_FETCH_SECONDS", default=300.0)
+if REMOTE_FETCH_SECONDS:
+    CELERY_BEAT_SCHEDULE["fetch branches"] = {
+        "task": "evolution.fetch_branches",
+        "schedule": REMOTE_FETCH_SECONDS,
+        "options": {"expires": REMOTE_FETCH_SECONDS},
+    }
 # Cases of an evaluation that are under way at once, in all processes, where it does not say otherwise itself.
 EVALUATION_CONCURRENCY = env.int("EVALUATION_CONCURRENCY", default=32)
 # Tasks that are sent for an evaluation at the start; each of them works on as much of it as it can.

@@ -11,6 +11,7 @@ from workbench.api.health import healthz
 from workbench.api.traces import traces
 from workbench.views import (
     board,
+    branches,
     case_bulk,
     case_dataset,
     case_page,
@@ -19,19 +20,27 @@ from workbench.views import (
     cluster_page,
     cluster_runs,
     clusters,
+    compared_drafts,
     comparison,
+    conflicts,
     diagnoses,
+    diff_files,
     evaluation_page,
     evaluations,
     events,
+    exchanges,
     file_history,
     files,
     imported_results,
     imports,
     masking,
+    people,
+    proposal_edit,
+    proposal_evaluation,
     proposals,
     releases,
     results,
+    reviews,
     saved_views,
     sign_in,
     sources,
@@ -85,21 +94,49 @@ cluster_urls: Routes = [
     path("<int:number>/rename/", clusters.rename, name="cluster_rename"),
     path("<int:number>/ignore/", clusters.ignore, name="cluster_ignore"),
     path("<int:number>/diagnose/", clusters.diagnose, name="cluster_diagnose"),
+    path("<int:number>/diagnoses/compare/", diagnoses.compare, name="diagnoses_compare"),
 ]
 
 diagnosis_urls: Routes = [
     path("<int:pk>/amend/", diagnoses.amend, name="diagnosis_amend"),
     path("<int:pk>/draft/", diagnoses.draft, name="diagnosis_draft"),
     path("<int:pk>/reject/", diagnoses.reject, name="diagnosis_reject"),
+    path("<int:pk>/handle/", diagnoses.handle, name="diagnosis_handle"),
+    path("<int:pk>/reopen/", diagnoses.reopen, name="diagnosis_reopen"),
+    path("<int:pk>/relabel/", diagnoses.relabel, name="diagnosis_relabel"),
+]
+
+exchange_urls: Routes = [
+    path("", exchanges.exchange_list, name="exchanges"),
+    path("<int:pk>/", exchanges.exchange_page, name="exchange"),
+    path("<int:pk>/value/", exchanges.exchange_value, name="exchange_value"),
+    path("<int:pk>/raw/", exchanges.exchange_raw, name="exchange_raw"),
 ]
 
 proposal_urls: Routes = [
     path("", proposals.proposal_list, name="proposals"),
+    path("compare/", compared_drafts.compare, name="proposals_compare"),
     path("<int:pk>/", proposals.proposal_page, name="proposal"),
-    path("<int:pk>/confirm/", proposals.confirm, name="proposal_confirm"),
+    path("<int:pk>/approve/", reviews.approve, name="proposal_approve"),
+    path("<int:pk>/withdraw/", reviews.withdraw, name="proposal_withdraw"),
+    path("<int:pk>/request-changes/", reviews.request_changes, name="proposal_request_changes"),
+    path("<int:pk>/comment/", reviews.comment, name="proposal_comment"),
+    path("threads/<int:pk>/reply/", reviews.reply, name="thread_reply"),
+    path("threads/<int:pk>/resolve/", reviews.resolve, name="thread_resolve"),
+    path("comments/<int:pk>/edit/", reviews.change_comment, name="comment_edit"),
     path("<int:pk>/amend/", proposals.amend, name="proposal_amend"),
-    path("<int:pk>/edit/", proposals.edit, name="proposal_edit"),
+    path("<int:pk>/edit/", proposal_edit.edit, name="proposal_edit"),
+    path("<int:pk>/edit/check/", proposal_edit.check, name="proposal_edit_check"),
     path("<int:pk>/reject/", proposals.reject, name="proposal_reject"),
+    path("<int:pk>/push/", branches.push, name="proposal_push"),
+    path("<int:pk>/fetch/", branches.fetch, name="proposal_fetch"),
+    path("<int:pk>/outside/", branches.decide, name="proposal_outside"),
+    path("<int:pk>/pull-request/", branches.pull_request, name="proposal_pull_request"),
+    path("<int:pk>/file/", diff_files.proposal_file, name="proposal_file"),
+    path("<int:pk>/conflicts/", conflicts.proposal_conflicts, name="proposal_conflicts"),
+    path("<int:pk>/rebase/", conflicts.rebase, name="proposal_rebase"),
+    path("<int:pk>/evaluate/", proposal_evaluation.evaluate, name="proposal_evaluate"),
+    path("<int:pk>/alone/", proposal_evaluation.alone_page, name="proposal_alone"),
 ]
 
 step_urls: Routes = [
@@ -109,7 +146,10 @@ step_urls: Routes = [
     path("<int:number>/evaluate/", steps.evaluate, name="step_evaluate"),
     path("<int:number>/rebuild/", steps.rebuild, name="step_rebuild"),
     path("<int:number>/decide/", steps.decide, name="step_decide"),
+    path("<int:number>/file/", diff_files.step_file, name="step_file"),
     path("<int:number>/take-out/<int:pk>/", steps.take_out, name="step_take_out"),
+    path("<int:number>/put-in/<int:pk>/", steps.put_in, name="step_put_in"),
+    path("conflicts/", conflicts.step_conflicts, name="steps_conflicts"),
 ]
 
 evaluation_urls: Routes = [
@@ -167,6 +207,7 @@ harness_urls: Routes = [
     path("clusters/", include(cluster_urls)),
     path("imports/", include(import_urls)),
     path("diagnoses/", include(diagnosis_urls)),
+    path("exchanges/", include(exchange_urls)),
     path("proposals/", include(proposal_urls)),
     path("steps/", include(step_urls)),
     path("evaluations/", include(evaluation_urls)),
@@ -175,7 +216,12 @@ harness_urls: Routes = [
     path("releases/<int:number>/roll-back/", releases.roll_back, name="release_roll_back"),
     path("files/", files.harness_files, name="files"),
     path("files/history/", file_history.file_history, name="file_history"),
+    path("files/history/file/", file_history.history_file, name="history_file"),
     path("events/", events.event_list, name="events"),
+    path("events/export/", events.export, name="events_export"),
+    path("people/", people.people, name="people"),
+    path("people/role/", people.set_role, name="person_role"),
+    path("people/review/", people.set_review_policy, name="review_policy"),
 ]
 
 urlpatterns: Routes = [

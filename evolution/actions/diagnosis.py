@@ -1,6 +1,7 @@
 """What people do with diagnoses: have a cluster diagnosed, amend the diagnosis, accept or reject it."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -11,18 +12,28 @@ from evolution.errors import LoopError
 from evolution.loop.jobs import create_job
 from evolution.loop.locks import lock_harness
 from evolution.models import Cluster, Diagnosis, Job
+from evolution.prompts.diagnosis import Part
 from evolution.states import ClusterState, DiagnosisState, JobKind, ProposalState
 from evolution.tasks.jobs import enqueue_job
 from evolution.transitions import move, record
 
+LONGEST_MODEL = 200
+
 
 @transaction.atomic
-def start_diagnosis(actor: Actor, cluster: Cluster, *, enqueue: bool = True) -> Job:
-    """Have a cluster diagnosed; a diagnosis that waits or runs already is returned."""
+def start_diagnosis(actor: Actor, cluster: Cluster, model: str = "", *, enqueue: bool = True) -> Job:
+    """Have a cluster diagnosed, by a model of another name if one is given.
+
+    A diagnosis that waits or runs already is returned; one that is done is kept beside the new one.
+    """
     actor.require(Role.DEVELOPER)
     if cluster.state == ClusterState.IGNORED:
         raise LoopError(_("%(cluster)s is ignored") % {"cluster": cluster})
-    job, new = create_job(actor, cluster.harness, JobKind.DIAGNOSE, cluster.pk)
+    name = model.strip()
+    if len(name) > LONGEST_MODEL or "\0" in name:
+        raise LoopError(_("that is no name of a model"))
+    asked = {"model": name} if name else {}
+    job, new = create_job(actor, cluster.harness, JobKind.DIAGNOSE, cluster.pk, asked)
     if new and enqueue:
         enqueue_job(job)
     return job
@@ -34,22 +45,43 @@ def amend_diagnosis(
     diagnosis: Diagnosis,
     hypothesis: str | None = None,
     changes: Sequence[str] | None = None,
+    part: str | None = None,
 ) -> None:
-    """Correct what the model said; drafts made from now on follow the correction."""
+    """Correct what the model said; drafts made from now on follow the correction.
+
+    `part` says what is to blame: with one of the harness it can be drafted, with another it can be handled. LoopError
+    for a part that there is not, and for a diagnosis that is rejected or dealt with.
+    """
     actor.require(Role.DEVELOPER)
     diagnosis = Diagnosis.objects.select_for_update().get(pk=diagnosis.pk)
     if diagnosis.state == DiagnosisState.REJECTED:
         raise LoopError(_("%(diagnosis)s is rejected") % {"diagnosis": diagnosis})
-    old = {"hypothesis": diagnosis.hypothesis, "changes": diagnosis.changes}
+    if diagnosis.handled_as:
+        raise LoopError(_("%(diagnosis)s is dealt with; reopen it first") % {"diagnosis": diagnosis})
+    old = _amendable(diagnosis)
     if hypothesis is not None and hypothesis.strip():
         diagnosis.hypothesis = hypothesis.strip()
     if changes is not None:
         diagnosis.changes = [line.strip() for line in changes if line.strip()]
-    if old == {"hypothesis": diagnosis.hypothesis, "changes": diagnosis.changes}:
+    if part is not None:
+        _set_part(diagnosis, part)
+    if old == _amendable(diagnosis):
         return
     diagnosis.amended_by = actor.name
-    diagnosis.save(update_fields=["hypothesis", "changes", "amended_by"])
+    diagnosis.save(update_fields=["hypothesis", "changes", "part", "path", "amended_by"])
     record(actor, "diagnosis.amended", diagnosis, "", old=old)
+
+
+def _amendable(diagnosis: Diagnosis) -> dict[str, object]:
+    return {"hypothesis": diagnosis.hypothesis, "changes": diagnosis.changes, "part": diagnosis.part}
+
+
+def _set_part(diagnosis: Diagnosis, part: str) -> None:
+    if part not in get_args(Part):
+        raise LoopError(_("there is no part %(part)s") % {"part": part})
+    if part != diagnosis.part:
+        # The file was of the part that was blamed before.
+        diagnosis.part, diagnosis.path = part, ""
 
 
 @transaction.atomic

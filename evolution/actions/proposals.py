@@ -1,4 +1,4 @@
-"""What people do with proposals: have one drafted, amend it by words or by hand, confirm it, reject it."""
+"""What people do with proposals: have one drafted, amend it by words or by hand, reject it. See `reviews` too."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -6,26 +6,35 @@ from django.utils.translation import gettext as _
 
 from evolution.actions.reasons import require_reason
 from evolution.actors import SYSTEM, Actor, Role
-from evolution.errors import LoopError, StaleState
+from evolution.adapters import chat
+from evolution.errors import LoopError
 from evolution.loop import proposals
+from evolution.loop.diagnosis import check_draftable
+from evolution.loop.edits import EditRefused
 from evolution.loop.jobs import create_job
 from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.repositories import open_repository
+from evolution.loop.reviews import take_head
 from evolution.models import Cluster, Diagnosis, Job, Proposal
 from evolution.states import ClusterState, DiagnosisState, JobKind, ProposalState, is_allowed
 from evolution.tasks.jobs import enqueue_job
 from evolution.transitions import move, record
 from harness_repo.git.repository import MAIN
 
+# Of a model's name, as it is kept.
+MODEL_LENGTH = 200
+
 _ENDED = (ProposalState.REJECTED, ProposalState.RELEASED)
 _UNDER_REVIEW = (ProposalState.DRAFTED, ProposalState.CONFIRMED)
 
 
 @transaction.atomic
-def start_draft(actor: Actor, diagnosis: Diagnosis, *, enqueue: bool = True) -> Proposal:
+def start_draft(actor: Actor, diagnosis: Diagnosis, model: str = "", *, enqueue: bool = True) -> Proposal:
     """Accept a diagnosis and have the editor draft its change; a failed draft is tried again.
 
-    A diagnosis has one proposal at a time: one that is neither rejected nor released is returned as it is.
+    A diagnosis has one proposal at a time of a model: one that is neither rejected nor released is returned as it is.
+    Another `model` than the editor's makes an alternative beside it. Raises LoopError where the harness is not to
+    blame.
     """
     actor.require(Role.DEVELOPER)
     # Two clicks at once would both find no proposal.
@@ -33,13 +42,15 @@ def start_draft(actor: Actor, diagnosis: Diagnosis, *, enqueue: bool = True) -> 
     diagnosis = Diagnosis.objects.select_for_update(no_key=True).get(pk=diagnosis.pk)
     if diagnosis.state == DiagnosisState.REJECTED:
         raise LoopError(_("%(diagnosis)s is rejected") % {"diagnosis": diagnosis})
+    check_draftable(diagnosis)
     if diagnosis.state == DiagnosisState.OPEN:
         move(diagnosis, DiagnosisState.ACCEPTED, actor)
-    proposal = diagnosis.proposals.exclude(state__in=_ENDED).first() or _create(actor, diagnosis)
+    model = model.strip()[:MODEL_LENGTH]
+    proposal = _find_living(diagnosis, model) or _create(actor, diagnosis, model)
     if proposal.state == ProposalState.FAILED:
         move(proposal, ProposalState.DRAFTING, actor, base_commit=_fresh_base(proposal))
     if proposal.state == ProposalState.DRAFTING:
-        _start_job(actor, proposal, enqueue=enqueue)
+        _start_job(actor, proposal, model, enqueue=enqueue)
         _follow_cluster(diagnosis.cluster, ClusterState.IN_PROGRESS)
     return proposal
 
@@ -56,8 +67,7 @@ def amend_proposal(actor: Actor, proposal: Proposal, feedback: str, *, enqueue: 
         raise LoopError(_("say what to change"))
     lock_record(proposal)
     if proposal.state != ProposalState.DRAFTING:
-        words = {"by": actor.name, "text": text, "at": timezone.now().isoformat(), "commit": ""}
-        move(proposal, ProposalState.DRAFTING, actor, text, feedback=[*proposal.feedback, words])
+        _send_back(actor, proposal, text)
     elif not any(item["text"] == text and not item.get("commit") for item in proposal.feedback):
         raise LoopError(
             _("the editor is at work on %(proposal)s; amend what it drafts") % {"proposal": proposal}
@@ -66,53 +76,54 @@ def amend_proposal(actor: Actor, proposal: Proposal, feedback: str, *, enqueue: 
 
 
 @transaction.atomic
-def edit_file(actor: Actor, proposal: Proposal, path: str, content: str | None, expected_head: str) -> str:
+def redraft_proposal(actor: Actor, proposal: Proposal, feedback: str = "", *, enqueue: bool = True) -> Job:
+    """Have the editor draft anew on what is live now, with the old draft before its eyes, and a reviewer's words.
+
+    The branch goes on from its head: the new commit has that and the live version as parents. Asked again while it
+    drafts, nothing changes. Raises LoopError when the proposal has no draft, is in a step, or starts from what is live.
+    """
+    actor.require(Role.DEVELOPER)
+    lock_record(proposal)
+    if proposal.state == ProposalState.DRAFTING and proposals.new_base(proposal) != proposal.base_commit:
+        return _start_job(actor, proposal, enqueue=enqueue)
+    if proposal.state not in _UNDER_REVIEW:
+        raise LoopError(_("%(proposal)s can't be drafted anew now") % {"proposal": proposal})
+    live = open_repository(proposal.harness).resolve(MAIN)
+    if live == proposal.base_commit:
+        raise LoopError(_("%(proposal)s starts from what is live; amend it instead") % {"proposal": proposal})
+    _send_back(actor, proposal, feedback.strip(), onto=live)
+    return _start_job(actor, proposal, enqueue=enqueue)
+
+
+@transaction.atomic
+def edit_file(
+    actor: Actor,
+    proposal: Proposal,
+    path: str,
+    content: str | None,
+    expected_head: str,
+    *,
+    new_path: str = "",
+    message: str = "",
+) -> str:
     """Put a reviewer's own version of a file on the branch (None deletes it); returns the commit.
 
-    Raises StaleState when the branch is no longer at `expected_head`, EditRefused when the file can't be
-    so. The proposal waits for review again.
+    With `new_path` the file moves there; `message` is the commit's, one line. Raises StaleState when the branch
+    is no longer at `expected_head`, EditRefused when the file can't be so. The proposal waits for review again.
     """
     actor.require(Role.DEVELOPER)
     lock_record(proposal)
     if proposal.state not in _UNDER_REVIEW:
         raise LoopError(_("%(proposal)s can't be edited now") % {"proposal": proposal})
     data = None if content is None else content.replace("\r\n", "\n").encode()
-    head = proposals.commit_by_hand(actor, proposal, {path: data}, expected_head)
-    _take_head(actor, proposal, head, path=path)
+    edits = {path: data}
+    if new_path not in ("", path):
+        if new_path in open_repository(proposal.harness).files(expected_head):
+            raise EditRefused(_("%(path)s is there already") % {"path": new_path})
+        edits = {path: None, new_path: data}
+    head = proposals.commit_by_hand(actor, proposal, edits, expected_head, message)
+    take_head(actor, proposal, head, path=new_path or path)
     return head
-
-
-def confirm_proposal(
-    actor: Actor, proposal: Proposal, reason: str = "", *, reviewed: str | None = None
-) -> None:
-    """Say that the proposal may go into a step, as it is at the commit that was `reviewed` (default: as loaded).
-
-    Raises StaleState when the branch moved since; the new head is then what is shown next.
-    """
-    actor.require(Role.DEVELOPER)
-    shown = proposal.head_commit if reviewed is None else reviewed
-    with transaction.atomic():
-        lock_record(proposal)
-        head = proposals.branch_head(open_repository(proposal.harness), proposal)
-        if head is None:
-            raise LoopError(_("%(proposal)s has no branch to confirm") % {"proposal": proposal})
-        if head != proposal.head_commit and proposal.state in _UNDER_REVIEW:
-            _take_head(SYSTEM, proposal, head)
-        if proposal.head_commit == shown:
-            _confirm(actor, proposal, reason)
-            return
-    # After the transaction, which keeps the new head.
-    raise StaleState(_("the branch of %(proposal)s has moved; look at it again") % {"proposal": proposal})
-
-
-def _confirm(actor: Actor, proposal: Proposal, reason: str) -> None:
-    if proposal.state == ProposalState.CONFIRMED:
-        return
-    if proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
-        raise LoopError(_("the diagnosis behind %(proposal)s is rejected") % {"proposal": proposal})
-    if proposal.state == ProposalState.DRAFTED:
-        proposals.check_mergeable(proposal)
-    move(proposal, ProposalState.CONFIRMED, actor, reason, decided_by=actor.name)
 
 
 @transaction.atomic
@@ -139,16 +150,30 @@ def reject_proposal(actor: Actor, proposal: Proposal, reason: str) -> None:
         _follow_cluster(diagnosis.cluster, ClusterState.DIAGNOSED)
 
 
-def _create(actor: Actor, diagnosis: Diagnosis) -> Proposal:
+def _find_living(diagnosis: Diagnosis, model: str) -> Proposal | None:
+    """The proposal of a diagnosis that a model has drafted or is to draft; of any model, where none is asked for."""
+    living = diagnosis.proposals.exclude(state__in=_ENDED)
+    found = list(living.filter(model=model) if model else living)
+    return min(found, key=lambda proposal: proposal.state == ProposalState.FAILED, default=None)
+
+
+def _create(actor: Actor, diagnosis: Diagnosis, model: str) -> Proposal:
     base = open_repository(diagnosis.harness).resolve(MAIN)
     proposal = Proposal.objects.create(
         harness=diagnosis.harness,
         diagnosis=diagnosis,
         title=diagnosis.cluster.name[:200],
         base_commit=base,
+        model=model or chat.model_name(chat.Role.EDITOR)[:MODEL_LENGTH],
+        created_by=actor.name,
     )
-    record(actor, "proposal.created", proposal, base=base)
+    record(actor, "proposal.created", proposal, base=base, diagnosis=diagnosis.pk, model=proposal.model)
     return proposal
+
+
+def _send_back(actor: Actor, proposal: Proposal, text: str, **more: str) -> None:
+    words = {"by": actor.name, "text": text, "at": timezone.now().isoformat(), "commit": "", **more}
+    move(proposal, ProposalState.DRAFTING, actor, text, feedback=[*proposal.feedback, words])
 
 
 def _fresh_base(proposal: Proposal) -> str:
@@ -159,21 +184,15 @@ def _fresh_base(proposal: Proposal) -> str:
     return repository.resolve(MAIN)
 
 
-def _start_job(actor: Actor, proposal: Proposal, *, enqueue: bool) -> Job:
-    job, new = create_job(actor, proposal.harness, JobKind.DRAFT, proposal.pk)
+def _start_job(actor: Actor, proposal: Proposal, model: str = "", *, enqueue: bool) -> Job:
+    """The job that drafts it: by the model asked for, or else the one that was asked for before."""
+    last = Job.objects.filter(kind=JobKind.DRAFT, target_id=proposal.pk).first()
+    model = model or str(last.parameters.get("model") or "" if last is not None else "")
+    parameters = {"model": model} if model else None
+    job, new = create_job(actor, proposal.harness, JobKind.DRAFT, proposal.pk, parameters)
     if new and enqueue:
         enqueue_job(job)
     return job
-
-
-def _take_head(actor: Actor, proposal: Proposal, head: str, **data: str) -> None:
-    """Make a commit of the branch the head of the locked proposal; if it was confirmed, it waits for review again."""
-    if proposal.state == ProposalState.CONFIRMED:
-        move(proposal, ProposalState.DRAFTED, actor, _("the branch has moved"))
-    proposal.head_commit = head
-    proposal.manifest = proposals.rebuild_manifest(proposal, head)
-    proposal.save(update_fields=["head_commit", "manifest", "updated_at"])
-    record(actor, "proposal.committed", proposal, commit=head, **data)
 
 
 def _follow_cluster(cluster: Cluster, state: ClusterState) -> None:

@@ -1,6 +1,7 @@
 """What operators do with a harness's remote: fetch, push, and make what was fetched live."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
@@ -8,23 +9,33 @@ from evolution.actors import Actor, Role
 from evolution.adapters.remotes import read_remote
 from evolution.errors import LoopError
 from evolution.loop import promotion
+from evolution.loop.outside import fetch_branches
 from evolution.loop.repositories import open_repository
-from evolution.loop.steps import explain_git_errors
-from evolution.models import Harness, Release
+from evolution.loop.step_merges import explain_git_errors
+from evolution.models import Harness, Proposal, Release
 from evolution.transitions import record
 from harness_repo.git.errors import StaleBase
-from harness_repo.git.remotes import FetchResult, fetch_remote, push_remote
+from harness_repo.git.remotes import push_remote
 from harness_repo.git.repository import MAIN
 
 
-def fetch_harness(actor: Actor, harness: Harness) -> FetchResult:
-    """Bring what the remote's branches have; none of ours moves. LoopError when that fails."""
+@dataclass(frozen=True)
+class Fetched:
+    """What the remote has."""
+
+    # branch -> commit
+    branches: Mapping[str, str]
+    # branch that was left out -> why
+    skipped: Mapping[str, str]
+    # proposals whose branch somebody has gone on with there
+    moved: list[Proposal]
+
+
+def fetch_harness(actor: Actor, harness: Harness) -> Fetched:
+    """Bring what the remote's branches have; of ours only those of proposals go on. LoopError when that fails."""
     actor.require(Role.OPERATOR)
     remote = read_remote(harness)
-    with explain_git_errors():
-        result = fetch_remote(open_repository(harness), remote)
-    record(actor, "harness.fetched", harness, remote=remote.name, branches=dict(result.branches))
-    return result
+    return Fetched(*fetch_branches(actor, harness, remote))
 
 
 def push_harness(actor: Actor, harness: Harness, refs: Sequence[str] = ()) -> list[str]:

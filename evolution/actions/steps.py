@@ -10,8 +10,9 @@ from evolution.actors import Actor, Role
 from evolution.loop import promotion, steps
 from evolution.loop.evaluation import newest_version
 from evolution.loop.locks import lock_record
+from evolution.loop.steps import Rebuilt
 from evolution.models import Evaluation, Harness, Proposal, Release, Step
-from evolution.states import StepState
+from evolution.states import ProposalState, StepState
 from evolution.tasks.evaluations import enqueue_evaluation
 
 
@@ -35,16 +36,30 @@ def evaluate_step(actor: Actor, step: Step, *, enqueue: bool = True) -> list[Eva
     return both
 
 
-def take_out(actor: Actor, step: Step, proposal: Proposal) -> None:
+def take_out(actor: Actor, step: Step, proposal: Proposal) -> Rebuilt:
     """Go on with the step without one of its proposals, which is confirmed again; the step is to be evaluated anew."""
     actor.require(Role.DEVELOPER)
-    steps.rebuild_step(actor, step, without=proposal)
+    return steps.rebuild_step(actor, step, without=proposal)
 
 
-def rebuild_step(actor: Actor, step: Step) -> None:
-    """Merge the step's proposals again on what is live now; the step is to be evaluated anew."""
+@transaction.atomic
+def put_in(actor: Actor, step: Step, proposal: Proposal) -> Rebuilt:
+    """Add a confirmed proposal to an undecided step, which is to be evaluated anew; in it already, nothing happens."""
     actor.require(Role.DEVELOPER)
-    steps.rebuild_step(actor, step)
+    lock_record(step)
+    proposal.refresh_from_db()
+    if proposal.step_id == step.pk and proposal.state == ProposalState.IN_STEP:
+        return Rebuilt((proposal,), ())
+    return steps.rebuild_step(actor, step, adding=proposal)
+
+
+def rebuild_step(actor: Actor, step: Step) -> Rebuilt:
+    """Put the step's proposals on what is live now and merge them again; the step is to be evaluated anew.
+
+    Those whose diff is another there leave it, and wait for review.
+    """
+    actor.require(Role.DEVELOPER)
+    return steps.rebuild_step(actor, step)
 
 
 def promote_step(actor: Actor, step: Step, reason: str = "") -> Release:

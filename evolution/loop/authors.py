@@ -7,6 +7,7 @@ from harness_repo.git.objects import Author
 
 # Reserved by RFC 2606, so that nobody can own the address.
 _DOMAIN = "workbench.invalid"
+_MODELS = "model.invalid"
 
 
 def author_of(actor: Actor) -> Author:
@@ -16,7 +17,12 @@ def author_of(actor: Actor) -> Author:
 
 def model_author(model: str) -> Author:
     """Return a model as a commit's author; its address is at the domain `model.invalid`."""
-    return Author(model, f"{_local_part(model)}@model.invalid")
+    return Author(model, f"{_local_part(model)}@{_MODELS}")
+
+
+def is_model(email: str) -> bool:
+    """Whether a commit's author is a model that drafted it."""
+    return email.endswith(f"@{_MODELS}")
 
 
 def _local_part(name: str) -> str:

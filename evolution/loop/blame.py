@@ -1,6 +1,6 @@
 """Beside the stages: which turn of a failure went wrong first, as far as somebody or something says so."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -36,15 +36,24 @@ def find_blame(case: FailureCase) -> Blame | None:
 
 
 def _diagnosed(case: FailureCase) -> Blame | None:
+    """What the newest likely hypothesis says of the case, with the passage that it quotes there."""
     if case.cluster_id is None:
         return None
     diagnoses = Diagnosis.objects.filter(cluster=case.cluster_id).exclude(state=DiagnosisState.REJECTED)
-    for diagnosis in diagnoses.only("evidence").order_by("-pk")[:20]:
-        for item in _rows(diagnosis.evidence):
-            turn = _turn(item.get("turn"))
-            if item.get("case") == case.pk and turn:
-                return Blame(turn, Accuser.DIAGNOSIS, str(item.get("quote") or ""))
+    recent = diagnoses.only("evidence", "first_wrong_turns").order_by("-exchange_id", "rank", "-pk")[:20]
+    for diagnosis in recent:
+        quoted = [item for item in _rows(diagnosis.evidence) if item.get("case") == case.pk]
+        said = [item for item in _rows(diagnosis.first_wrong_turns) if item.get("case") == case.pk]
+        turn = next((turn for item in (*said, *quoted) if (turn := _turn(item.get("turn")))), 0)
+        if turn:
+            return Blame(turn, Accuser.DIAGNOSIS, _quote_at(turn, quoted))
     return None
+
+
+def _quote_at(turn: int, quoted: Sequence[Mapping[str, Any]]) -> str:
+    """What is quoted of that turn, else of another."""
+    nearest = min(quoted, key=lambda item: abs(_turn(item.get("turn")) - turn), default={})
+    return str(nearest.get("quote") or "")
 
 
 def _failed_call(trajectory: Any) -> Blame | None:
@@ -61,5 +70,5 @@ def _turn(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def _rows(value: Any) -> Iterable[Mapping[str, Any]]:
+def _rows(value: Any) -> Sequence[Mapping[str, Any]]:
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

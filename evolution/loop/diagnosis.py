@@ -1,39 +1,104 @@
 """Stage 3: the diagnoser reads a sample of a cluster beside the harness, and says why they fail.
 
-Only quotes that stand in the cases are kept. Guard, sealed and calibration cases are never shown, nor is
-what a right answer would be. Whether the diagnosis is right is for people to say.
+Only quotes that stand in the cases are kept. Guard, sealed and calibration cases are never shown, nor the held-out half
+of the dev cases, nor what a right answer would be. Whether a hypothesis is right is for people to say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError
-from evolution.loop.asking import ask_model
+from evolution.loop.asking import About, consult
+from evolution.loop.blame import find_blame
 from evolution.loop.cluster_naming import MODEL, is_named_by_people
-from evolution.loop.quotes import quotes_verbatim, turn_of_quote
+from evolution.loop.failure_text import describe_failure
+from evolution.loop.files_in_play import FOR_VERSIONS, ShownFiles, choose_files, compare_versions
+from evolution.loop.halves import coming_round
+from evolution.loop.quotes import verify_evidence, verify_turns
 from evolution.loop.repositories import check_has_agent, open_repository
-from evolution.loop.visibility import is_visible_to_models
-from evolution.models import Cluster, Diagnosis, FailureCase
+from evolution.loop.sampling import choose_sample
+from evolution.loop.trimming import Trimmed, trim_cases
+from evolution.loop.visibility import find_round, shown_members
+from evolution.models import Cluster, Diagnosis, Exchange, FailureCase, Job
 from evolution.ports import NamedModel
-from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, Evidence, diagnosis_request
-from evolution.states import CaseState, ClusterState, is_allowed
+from evolution.prompts.diagnosis import (
+    NOT_THE_HARNESS,
+    CaseBrief,
+    DiagnosisOutput,
+    Hypothesis,
+    diagnosis_request,
+)
+from evolution.states import ClusterState, ExchangePurpose, is_allowed
 from evolution.transitions import move, record
 from harness_repo.format.harness import is_harness_path, skill_folders_of
-from harness_repo.format.textfile import MAX_FILE_BYTES
 from harness_repo.git.repository import MAIN
+from harness_repo.runtime.chat import ChatRequest
 
 SAMPLE = 12
+# With fewer tokens a case says too little: fewer cases are shown instead.
+FEWEST_TOKENS = 800
+# Of the budget, this part at most is for the files.
+FOR_FILES = 0.5
+# Passages that a model is told it has misquoted.
+TOLD = 6
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the diagnoser is asked, and what it is asked about."""
+
+    request: ChatRequest
+    commit: str
+    files: Mapping[str, bytes]
+    # the cases by id, whole and as they are shown
+    whole: Mapping[str, CaseBrief]
+    shown: Mapping[str, CaseBrief]
+    # see models.Exchange
+    account: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A hypothesis with what of it stands in the cases."""
+
+    hypothesis: Hypothesis
+    evidence: list[dict[str, Any]]
+    first_wrong_turns: list[dict[str, int]]
 
 
 def sample_members(cluster: Cluster, size: int = SAMPLE) -> list[FailureCase]:
-    """The cluster's strongest open members that a model may see."""
-    members = FailureCase.objects.filter(cluster=cluster, state=CaseState.OPEN).select_related("dataset_case")
-    ordered = members.order_by("-strength", "pk")
-    return [case for case in ordered if is_visible_to_models(case)][:size]
+    """Members that a model is shown in the coming round: typical ones and some at the edge, none twice."""
+    return choose_sample(
+        shown_members(cluster),
+        size,
+        text_of=lambda case: f"{case.title} {describe_failure(case) or case.reply}",
+        kind_of=lambda case: (case.category, case.harness_commit),
+    )
+
+
+def shown_keys(diagnosis: Diagnosis) -> list[str]:
+    """Keys of the dataset cases that the model was shown for it."""
+    if diagnosis.exchange is not None:
+        return [str(key) for key in diagnosis.exchange.shown.get("keys", [])]
+    ids = [item["case"] for item in diagnosis.evidence]
+    keys = FailureCase.objects.filter(pk__in=ids).values_list("dataset_case__key", flat=True)
+    return sorted({key for key in keys if key})
+
+
+def check_draftable(diagnosis: Diagnosis) -> None:
+    """Raise LoopError where no change of the harness would help."""
+    if diagnosis.part in NOT_THE_HARNESS or diagnosis.handled_as:
+        raise LoopError(
+            _("%(diagnosis)s does not blame the harness, so there is nothing to draft for it")
+            % {"diagnosis": diagnosis}
+        )
 
 
 def build_brief(case: FailureCase) -> CaseBrief:
@@ -54,88 +119,161 @@ def build_brief(case: FailureCase) -> CaseBrief:
     )
 
 
-def readable_files(files: dict[str, bytes]) -> dict[str, str]:
-    """The files of a version that belong to the harness, as text; what lies beside a skill may be none."""
-    skill_folders = skill_folders_of(files)
+def diagnose_cluster(
+    actor: Actor, cluster: Cluster, model: NamedModel, job: Job | None = None
+) -> list[Diagnosis]:
+    """Have the cluster diagnosed on what is live; returns the hypotheses, the likeliest first.
+
+    Raises LoopError when no member may be shown, the model can't be asked, or none of its quotes is in the cases after
+    it was told so. What was asked is kept then too, so not in a transaction of the caller's.
+    """
+    question = build_question(cluster, model.name)
+    about = About(
+        actor,
+        cluster.harness,
+        ExchangePurpose.DIAGNOSIS,
+        cluster=cluster,
+        job=job,
+        shown=question.account,
+    )
+    check = partial(_find_problem, question)
+    answer, exchange = consult(model, question.request, DiagnosisOutput, about, check)
+    return _store(actor, cluster, answer, question, exchange)
+
+
+def build_question(cluster: Cluster, model: str) -> Question:
+    """What a model is asked about the cluster; LoopError when no member may be shown, or nobody could run it."""
+    harness, budget = cluster.harness, settings.DIAGNOSIS_TOKENS
+    repository = open_repository(harness)
+    commit = repository.resolve(MAIN)
+    check_has_agent(harness, commit)
+    cases = sample_members(cluster)
+    if not cases:
+        raise LoopError(_explain_hidden(cluster))
+    snapshot = repository.files(commit)
+    files = choose_files(snapshot, cases, int(budget * FOR_FILES))
+    versions = compare_versions(repository, commit, cases, list(files.texts), int(budget * FOR_VERSIONS))
+    left = budget - files.tokens
+    cases = cases[: max(1, left // FEWEST_TOKENS)]
+    whole = {str(case.pk): build_brief(case) for case in cases}
+    blamed = {str(case.pk): blame.turn for case in cases if (blame := find_blame(case))}
+    trimmed = trim_cases(list(whole.values()), left, blamed)
+    shown = {each.brief.id: each.brief for each in trimmed}
+    request = diagnosis_request(list(shown.values()), files.texts, model=model, versions=versions)
+    account = _account(cluster, cases, trimmed, files, versions)
+    return Question(request, commit, snapshot, whole, shown, account)
+
+
+def _account(
+    cluster: Cluster,
+    cases: list[FailureCase],
+    trimmed: list[Trimmed],
+    files: ShownFiles,
+    versions: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """What was shown and what was left out, for people."""
+    cut = {entry["path"] for entry in files.cuts}
     return {
-        path: data.decode("utf-8", "replace")
-        for path, data in files.items()
-        if is_harness_path(path, skill_folders, files) and b"\0" not in data and len(data) <= MAX_FILE_BYTES
+        "round": coming_round(cluster.harness),
+        "cases": [case.pk for case in cases],
+        "keys": sorted({case.dataset_case.key for case in cases if case.dataset_case}),
+        "files": [path for path in files.texts if path not in cut],
+        "versions": versions,
+        "cut": [*(entry for each in trimmed for entry in each.cuts), *files.cuts],
+        "tokens": files.tokens + sum(each.tokens for each in trimmed),
+        "budget": settings.DIAGNOSIS_TOKENS,
     }
 
 
-def diagnose_cluster(actor: Actor, cluster: Cluster, model: NamedModel) -> Diagnosis:
-    """Make a diagnosis of the cluster on what is live.
-
-    Raises LoopError when no member may be shown, the model can't be asked, or none of its quotes is in the
-    cases.
-    """
-    briefs = [build_brief(case) for case in sample_members(cluster)]
-    if not briefs:
-        raise LoopError(_("%(cluster)s has no open failure that a model may see") % {"cluster": cluster})
-    repository = open_repository(cluster.harness)
-    commit = repository.resolve(MAIN)
-    check_has_agent(cluster.harness, commit)
-    files = repository.files(commit)
-    request = diagnosis_request(briefs, readable_files(files), model=model.name)
-    answer = ask_model(model, request, DiagnosisOutput)
-    evidence = verify_evidence(answer.evidence, briefs)
-    if not evidence:
-        raise LoopError(
-            _("none of the passages that %(model)s quoted is in the cases") % {"model": model.name}
-        )
-    path = answer.path if is_harness_path(answer.path, skill_folders_of(files), files) else ""
-    return _store(actor, cluster, answer, evidence, path=path, commit=commit, model=model.name)
+def _explain_hidden(cluster: Cluster) -> str:
+    number = find_round(cluster)
+    if number is None:
+        return _("%(cluster)s has no open failure that a model may see") % {"cluster": cluster}
+    text = _(
+        "all open failures of %(cluster)s are held out of the coming step, so that it is measured on them unseen; "
+        "they can be diagnosed for step %(number)d"
+    )
+    return text % {"cluster": cluster, "number": number}
 
 
-def verify_evidence(evidence: Sequence[Evidence], briefs: Sequence[CaseBrief]) -> list[dict[str, Any]]:
-    """The evidence whose quote stands verbatim in the case it names, each once, at the turn where it stands."""
-    shown = {brief.id: brief for brief in briefs}
-    kept: list[dict[str, Any]] = []
-    for item in evidence:
-        brief = shown.get(item.case.strip())
-        if brief is None or not quotes_verbatim(brief, item.quote):
-            continue
-        turn = turn_of_quote(brief, item.quote, item.turn)
-        entry = {"case": int(brief.id), "turn": turn, "quote": item.quote, "verified": True}
-        if entry not in kept:
-            kept.append(entry)
-    return kept
+def _verified(answer: DiagnosisOutput, question: Question) -> Iterator[Verified]:
+    """The hypotheses that have a passage of a case to stand on."""
+    for each in answer.hypotheses:
+        evidence = verify_evidence(each.evidence, question.whole, question.shown)
+        if evidence:
+            yield Verified(each, evidence, verify_turns(each.first_wrong_turns, question.whole))
+
+
+def _find_problem(question: Question, answer: DiagnosisOutput) -> str:
+    """What is wrong with an answer none of whose hypotheses can be kept; for the model, and for people."""
+    if any(_verified(answer, question)):
+        return ""
+    quotes = [
+        f"- case {item.case}: {item.quote[:200]}" for each in answer.hypotheses for item in each.evidence
+    ]
+    told = (
+        "none of the passages that you quote stands in the case that it names; copy them from the cases as they are "
+        "shown, word for word, with the case's id:"
+    )
+    return "\n".join([told, *quotes[:TOLD]])
 
 
 def _store(
-    actor: Actor,
-    cluster: Cluster,
-    answer: DiagnosisOutput,
-    evidence: list[dict[str, Any]],
-    *,
-    path: str,
-    commit: str,
-    model: str,
-) -> Diagnosis:
+    actor: Actor, cluster: Cluster, answer: DiagnosisOutput, question: Question, exchange: Exchange
+) -> list[Diagnosis]:
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-        diagnosis = Diagnosis.objects.create(
-            harness_id=cluster.harness_id,
-            cluster=cluster,
-            part=answer.part,
-            path=path,
-            hypothesis=answer.hypothesis,
-            confidence=answer.confidence,
-            evidence=evidence,
-            first_wrong_turn=answer.first_wrong_turn,
-            changes=answer.changes,
-            refuted_by=answer.refuted_by,
-            base_commit=commit,
-            model=model,
-            output=answer.model_dump(),
-        )
-        record(actor, "diagnosis.created", diagnosis, cluster=cluster.number, model=model)
-        if not is_named_by_people(cluster):
-            cluster.name, cluster.description = answer.cluster_name[:200], answer.cluster_description
-            cluster.named_by = MODEL
-            cluster.save(update_fields=["name", "description", "named_by", "updated_at"])
-        state = ClusterState(cluster.state)
-        if state != ClusterState.IN_PROGRESS and is_allowed(state, ClusterState.DIAGNOSED):
-            move(cluster, ClusterState.DIAGNOSED, SYSTEM)
-    return diagnosis
+        made = []
+        for rank, verified in enumerate(_verified(answer, question), 1):
+            diagnosis = _build(cluster, answer, verified, question)
+            diagnosis.rank, diagnosis.exchange, diagnosis.model = rank, exchange, exchange.model
+            diagnosis.save()
+            record(
+                actor,
+                "diagnosis.created",
+                diagnosis,
+                cluster=cluster.number,
+                model=exchange.model,
+                rank=rank,
+                exchange=exchange.pk,
+            )
+            made.append(diagnosis)
+        _settle_cluster(cluster, answer)
+    return made
+
+
+def _build(cluster: Cluster, answer: DiagnosisOutput, verified: Verified, question: Question) -> Diagnosis:
+    hypothesis, turns = verified.hypothesis, [item["turn"] for item in verified.first_wrong_turns]
+    files = question.files
+    is_path = is_harness_path(hypothesis.path, skill_folders_of(files), files)
+    return Diagnosis(
+        harness_id=cluster.harness_id,
+        cluster=cluster,
+        category=hypothesis.category,
+        part=hypothesis.part,
+        path=hypothesis.path if is_path else "",
+        hypothesis=hypothesis.hypothesis,
+        confidence=hypothesis.confidence,
+        evidence=verified.evidence,
+        first_wrong_turns=verified.first_wrong_turns,
+        # The usual one, the earlier where two are equally frequent.
+        first_wrong_turn=max(sorted(turns), key=turns.count, default=None),
+        changes=hypothesis.changes,
+        refuted_by=hypothesis.refuted_by,
+        base_commit=question.commit,
+        output={
+            "cluster_name": answer.cluster_name,
+            "cluster_description": answer.cluster_description,
+            **hypothesis.model_dump(),
+        },
+    )
+
+
+def _settle_cluster(cluster: Cluster, answer: DiagnosisOutput) -> None:
+    if not is_named_by_people(cluster):
+        cluster.name, cluster.description = answer.cluster_name[:200], answer.cluster_description
+        cluster.named_by = MODEL
+        cluster.save(update_fields=["name", "description", "named_by", "updated_at"])
+    state = ClusterState(cluster.state)
+    if state != ClusterState.IN_PROGRESS and is_allowed(state, ClusterState.DIAGNOSED):
+        move(cluster, ClusterState.DIAGNOSED, SYSTEM)

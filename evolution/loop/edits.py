@@ -9,6 +9,8 @@ from evolution.errors import LoopError
 from harness_repo.format.harness import is_harness_path, read_harness, skill_folders_of
 
 LARGEST = 200_000
+# Of the problems that an edit would add; the rest is said to be there.
+MOST_LISTED = 8
 
 Edits = Mapping[str, bytes | None]
 
@@ -18,23 +20,46 @@ class EditRefused(LoopError):
 
 
 def check_edits(base: Mapping[str, bytes], before: Mapping[str, bytes], edits: Edits) -> dict[str, bytes]:
-    """Return the files after the edits of `before`; raises EditRefused.
+    """Return the files after the edits of `before`; raises EditRefused, which names all that is wrong.
 
     `base` is the version that the proposal starts from: problems that it has are not held against the edit.
     """
+    after = apply_changes(before, edits)
+    faults = find_edit_faults(base, before, edits)
+    if faults:
+        raise EditRefused("\n".join(faults))
+    return after
+
+
+def apply_changes(before: Mapping[str, bytes], edits: Edits) -> dict[str, bytes]:
+    """The files with the edits; None takes a file out."""
+    return {path: data for path, data in {**before, **edits}.items() if data is not None}
+
+
+def find_edit_faults(base: Mapping[str, bytes], before: Mapping[str, bytes], edits: Edits) -> list[str]:
+    """What stands against the edits, empty for nothing; see `check_edits`."""
     # Those of the base: an edit of harness.yaml opens no folder to the edits beside it.
     skill_folders = skill_folders_of(base)
-    for path, content in edits.items():
-        _check_file(path, content, is_ours=is_harness_path(path, skill_folders, base))
-    after = {path: data for path, data in {**before, **edits}.items() if data is not None}
-    if after == dict(before):
-        raise EditRefused(_("the edit changes nothing"))
-    check_problems(base, after)
-    return after
+    faults = [
+        fault
+        for path, content in edits.items()
+        if (fault := _find_file_fault(path, content, is_ours=is_harness_path(path, skill_folders, base)))
+    ]
+    if faults:
+        return faults
+    after = apply_changes(before, edits)
+    return [_("the edit changes nothing")] if after == dict(before) else find_problem_faults(base, after)
 
 
 def check_problems(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
     """Raise EditRefused when `after` has a problem that `base` has not, or is of another kind."""
+    faults = find_problem_faults(base, after)
+    if faults:
+        raise EditRefused("\n".join(faults))
+
+
+def find_problem_faults(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
+    """The problems that `after` has and `base` has not, as one text, and another kind of harness."""
     old, new = read_harness(base), read_harness(after)
     # Lines move with every edit, so they do not tell one problem from another.
     known = Counter((problem.path, problem.code, problem.message) for problem in old.problems)
@@ -44,17 +69,21 @@ def check_problems(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> Non
         known[key] -= 1
         if known[key] < 0:
             added.append(f"{problem.path}:{problem.line}: {problem.message}")
+    faults = []
     if added:
-        raise EditRefused(_("it would add problems: %(problems)s") % {"problems": "; ".join(added[:5])})
+        listed = "; ".join(added[:MOST_LISTED]) + (" …" if len(added) > MOST_LISTED else "")
+        faults.append(_("it would add problems: %(problems)s") % {"problems": listed})
     if new.kind != old.kind:
-        raise EditRefused(_("it would make the harness one of kind %(kind)s") % {"kind": new.kind})
+        faults.append(_("it would make the harness one of kind %(kind)s") % {"kind": new.kind})
+    return faults
 
 
-def _check_file(path: str, content: bytes | None, *, is_ours: bool) -> None:
+def _find_file_fault(path: str, content: bytes | None, *, is_ours: bool) -> str:
     parts = path.split("/")
     if not is_ours or not all(part.strip(". ") and part.isprintable() for part in parts):
-        raise EditRefused(_("%(path)s is not a path inside the harness") % {"path": path})
+        return _("%(path)s is not a path inside the harness") % {"path": path}
     if content is not None and len(content) > LARGEST:
-        raise EditRefused(_("%(path)s is larger than %(most)d bytes") % {"path": path, "most": LARGEST})
+        return _("%(path)s is larger than %(most)d bytes") % {"path": path, "most": LARGEST}
     if content is not None and b"\0" in content:
-        raise EditRefused(_("%(path)s is not text") % {"path": path})
+        return _("%(path)s is not text") % {"path": path}
+    return ""

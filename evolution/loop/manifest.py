@@ -1,74 +1,85 @@
-"""A proposal's manifest: what it rests on, what it should mend, and which passing cases it puts at risk."""
+"""A proposal's manifest: what it rests on, what it should mend, what it puts at risk, and what it adds to the harness.
 
-import re
-from collections.abc import Iterable
+Made anew whenever the branch moves. How the predictions in it come out is `predictions`'.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from evolution.loop.evaluation import UNDISTURBED
-from evolution.loop.taken_failures import has_passed
-from evolution.models import CaseResult, Evaluation, FailureCase, Proposal
-from evolution.states import CaseState, EvaluationState, Split
+from evolution.loop.growth import measure_growth
+from evolution.loop.proposal_flags import count_flags
+from evolution.loop.repositories import open_repository
+from evolution.loop.risk import find_risk, find_touched
+from evolution.loop.rules import Rule, RuleChanges, compare_rules
+from evolution.models import FailureCase, Proposal
+from evolution.states import CaseState
+from harness_repo.git.diffs import FileDiff, parse_diff
 
-# Longer lists of cases at risk say little; the number is kept.
-MOST_LISTED = 50
+# Longer lists say little; the numbers are kept. Predictions are scored only where all cases at risk are listed.
+MOST_AT_RISK = 5_000
+MOST_RULES = 200
+LONGEST_RULE = 500
 
-_PART = re.compile(r"(skills|tools)/([^/]+?)(?:/.*|\.ya?ml)")
 
+def build_manifest(proposal: Proposal, head: str, effect: str, risks: list[str]) -> dict[str, Any]:
+    """Return the manifest for what the branch at `head` changes of the proposal's base.
 
-def build_manifest(
-    proposal: Proposal, changed: Iterable[str], effect: str, risks: list[str]
-) -> dict[str, Any]:
-    """Return the manifest for the files that the branch changes.
-
-    `expected_fixes` are ids of failure cases and `expected_keys` the keys of their dataset cases; `at_risk`
-    are keys of dev cases, the first MOST_LISTED of `at_risk_total`.
+    `expected_fixes` are ids of failure cases and `expected_keys` the keys of their dataset cases; `at_risk` are keys
+    of dev cases, the first MOST_AT_RISK of `at_risk_total`, by the results of `measured_on` (an evaluation's id, None
+    when nothing of the base is measured), and `reach` says what of the change how many of them used. `rules` holds
+    what `compare_rules` found, `growth` what `measure_growth` did, `flags` how many there are (`total`, `dangerous`),
+    `files` the changed lines of each file.
     """
+    repository = open_repository(proposal.harness)
+    base_files, head_files = repository.files(proposal.base_commit), repository.files(head)
+    touched = find_touched(base_files, head_files)
+    risk = find_risk(proposal, touched)
     fixes = list(_failures(proposal))
-    at_risk = find_cases_at_risk(proposal, set(changed))
     diagnosis = proposal.diagnosis
     return {
         "evidence": diagnosis.evidence if diagnosis else [],
         "expected_fixes": [case.pk for case in fixes],
         "expected_keys": sorted({case.dataset_case.key for case in fixes if case.dataset_case}),
-        "at_risk": at_risk[:MOST_LISTED],
-        "at_risk_total": len(at_risk),
+        "at_risk": risk.keys[:MOST_AT_RISK],
+        "at_risk_total": len(risk.keys),
+        "measured_on": risk.evaluation,
+        "reach": risk.reach,
+        "shown_everywhere": list(touched.shown_everywhere),
         "expected_effect": effect,
         "risks": risks,
+        "rules": describe_rules(compare_rules(base_files, head_files)),
+        "growth": measure_growth(base_files, head_files),
+        "flags": count_flags(proposal, base_files, head_files),
+        "files": [_count_lines(file) for file in parse_diff(repository.diff(proposal.base_commit, head))],
     }
 
 
-def find_cases_at_risk(proposal: Proposal, changed: set[str]) -> list[str]:
-    """Keys of dev cases that passed on the base and used a changed skill or tool; for other files, all."""
-    evaluation = Evaluation.objects.filter(
-        UNDISTURBED,
-        harness=proposal.harness,
-        commit=proposal.base_commit,
-        state=EvaluationState.FINISHED,
-        # What was measured elsewhere has cases of its own.
-        origin={},
-    ).first()
-    if evaluation is None:
-        return []
-    parts = [_PART.fullmatch(path) for path in changed]
-    everywhere = not all(parts)
-    names = {(part[1], part[2]) for part in parts if part}
-    results = CaseResult.objects.filter(evaluation=evaluation, case__split=Split.DEV, accuracy__isnull=False)
-    failed = set()
-    touched = set()
-    for result in results.select_related("case").defer(
-        "judge_trajectory", "case__fixtures", "case__expected"
-    ):
-        if not has_passed(result.accuracy or 0, result.effectiveness or 0):
-            failed.add(result.case.key)
-        elif everywhere or names & _used_parts(result.trajectory):
-            touched.add(result.case.key)
-    return sorted(touched - failed)
+def describe_rules(changes: RuleChanges) -> dict[str, Any]:
+    """The changes as JSON: the first MOST_RULES of each kind, and how many there are."""
+    return {
+        "added": [_describe(rule) for rule in changes.added[:MOST_RULES]],
+        "removed": [_describe(rule) for rule in changes.removed[:MOST_RULES]],
+        "changed": [
+            {"old": _describe(old), "new": _describe(new)} for old, new in changes.changed[:MOST_RULES]
+        ],
+        "totals": {name: len(getattr(changes, name)) for name in ("added", "removed", "changed")},
+    }
 
 
-def _used_parts(trajectory: dict[str, Any]) -> set[tuple[str, str]]:
-    skills = {("skills", str(name)) for name in trajectory.get("skills_loaded") or []}
-    calls = trajectory.get("tool_calls") or []
-    return skills | {("tools", str(call.get("name"))) for call in calls if isinstance(call, dict)}
+def _describe(rule: Rule) -> dict[str, Any]:
+    return {**asdict(rule), "text": rule.text[:LONGEST_RULE]}
+
+
+def _count_lines(file: FileDiff) -> dict[str, Any]:
+    kinds: Sequence[str] = [line.kind for hunk in file.hunks for line in hunk.lines]
+    return {
+        "path": file.path,
+        "old_path": file.old_path,
+        "status": file.status,
+        "added": kinds.count("+"),
+        "removed": kinds.count("-"),
+    }
 
 
 def _failures(proposal: Proposal) -> Iterable[FailureCase]:

@@ -19,7 +19,7 @@ from evolution.loop.lineage import find_live_steps, find_unreleased_main
 from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.mended import OPEN_CLUSTERS, reopen_unmended, resolve_mended
 from evolution.loop.repositories import open_repository
-from evolution.loop.steps import explain_git_errors
+from evolution.loop.step_merges import explain_git_errors
 from evolution.loop.stopping import BASELINE, Advice, Measured, early_stop
 from evolution.loop.verdict import Policy
 from evolution.models import Cluster, Evaluation, Harness, Proposal, Release, Step

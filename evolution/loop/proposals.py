@@ -4,37 +4,44 @@ Nothing is committed that was not validated. Drafting again after a crash finds 
 takes it. Deciding about a proposal is for the actions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from evolution.actors import SYSTEM, Actor
+from evolution.actors import SYSTEM, Actor, Role
 from evolution.errors import LoopError, StaleState
-from evolution.loop.asking import ask_model
+from evolution.loop.asking import About
 from evolution.loop.authors import author_of, model_author
-from evolution.loop.diagnosis import build_brief, readable_files, sample_members
-from evolution.loop.edits import EditRefused, check_edits, check_problems
+from evolution.loop.diagnosis import shown_keys
+from evolution.loop.drafting import Draft, Ground, ask_editor
+from evolution.loop.edits import EditRefused, check_edits
 from evolution.loop.jobs import Progress
 from evolution.loop.locks import lock_record
 from evolution.loop.manifest import build_manifest
+from evolution.loop.outside_files import find_version_faults
 from evolution.loop.repositories import check_has_agent, open_repository
 from evolution.models import Diagnosis, Job, Proposal
 from evolution.ports import NamedModel
-from evolution.prompts.diagnosis import DiagnosisOutput
-from evolution.prompts.draft import BadEdit, DraftOutput, apply_edits, draft_request
-from evolution.states import JobKind, JobState, ProposalState
+from evolution.prompts.diagnosis import DiagnosisBrief
+from evolution.prompts.edit_blocks import line_end
+from evolution.states import ExchangePurpose, JobKind, JobState, ProposalState
 from evolution.transitions import move, record
 from harness_repo.git.errors import BadPath, MissingRef, NothingToCommit, StaleBase
 from harness_repo.git.messages import message_with_trailers, read_trailers
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import HarnessRepository
 
-SHOWN_CASES = 6
+# Characters of the diff of a draft that is made anew; more of it is said to be there.
+LONGEST_LOST = 60_000
 
 
-def draft_proposal(proposal: Proposal, model: NamedModel, progress: Progress) -> Proposal:
+def draft_proposal(
+    proposal: Proposal, model: NamedModel, progress: Progress, job: Job | None = None
+) -> Proposal:
     """Let the editor draft, or draft again after feedback, and put the commit on the branch.
 
     A proposal that is no longer drafting is left alone. Raises LoopError; the proposal is then for
@@ -45,13 +52,19 @@ def draft_proposal(proposal: Proposal, model: NamedModel, progress: Progress) ->
     repository = open_repository(proposal.harness)
     head = find_unrecorded_draft(repository, proposal)
     if head is None:
-        check_has_agent(proposal.harness, proposal.base_commit)
+        check_has_agent(proposal.harness, new_base(proposal))
         progress(0, 2, "asking the editor")
-        draft = _ask_editor(repository, proposal, model)
+        draft = _ask_editor(repository, proposal, model, job)
         progress(1, 2, "committing")
-        head = _commit_draft(repository, proposal, draft, model_author(model.name))
+        head = _commit_draft(proposal, draft, model_author(model.name))
     _record_draft(repository, proposal, head)
     return proposal
+
+
+def new_base(proposal: Proposal) -> str:
+    """The version that the draft that is to be made starts from: its base, or where it is to be drafted anew."""
+    asked = [str(item["onto"]) for item in proposal.feedback if item.get("onto") and not item.get("commit")]
+    return asked[-1] if asked else proposal.base_commit
 
 
 def fail_draft(proposal: Proposal, reason: str) -> None:
@@ -60,32 +73,46 @@ def fail_draft(proposal: Proposal, reason: str) -> None:
         target = ProposalState.DRAFTED if proposal.head_commit else ProposalState.FAILED
         # The sweep may be first.
         with suppress(StaleState), transaction.atomic():
-            move(proposal, target, SYSTEM, reason)
+            # Another version of the harness was for that try alone.
+            feedback = [
+                {key: value for key, value in item.items() if key != "onto"}
+                if not item.get("commit")
+                else item
+                for item in proposal.feedback
+            ]
+            move(proposal, target, SYSTEM, reason, feedback=feedback)
             proposal.reason = reason
             proposal.save(update_fields=["reason", "updated_at"])
 
 
 def fail_abandoned_drafts() -> None:
-    """End the drafts whose job has failed without them, because its worker was lost too often."""
+    """End the drafts whose job has ended without them: its worker was lost too often, or it was for an older one."""
     for proposal in Proposal.objects.filter(state=ProposalState.DRAFTING):
         job = Job.objects.filter(kind=JobKind.DRAFT, target_id=proposal.pk).first()
-        if job is not None and job.state == JobState.FAILED:
+        if job is not None and job.state in {JobState.FAILED, JobState.DONE}:
             fail_draft(proposal, job.message)
 
 
-def read_diagnosis(diagnosis: Diagnosis) -> DiagnosisOutput:
-    """The diagnosis as the editor is shown it: with people's amendments, and only the verified evidence."""
-    return DiagnosisOutput.model_validate(
+def read_diagnosis(diagnosis: Diagnosis) -> DiagnosisBrief:
+    """The hypothesis as the editor is shown it: with people's amendments, and only the verified evidence."""
+    return DiagnosisBrief.model_validate(
         {
-            **diagnosis.output,
+            "cluster_name": diagnosis.output.get("cluster_name", ""),
+            "cluster_description": diagnosis.output.get("cluster_description", ""),
+            "category": diagnosis.category or "other",
             "part": diagnosis.part,
             "path": diagnosis.path,
             "hypothesis": diagnosis.hypothesis,
-            "changes": diagnosis.changes,
+            "confidence": diagnosis.confidence,
             "evidence": [
                 {"case": str(item["case"]), "turn": item["turn"], "quote": item["quote"]}
                 for item in diagnosis.evidence
             ],
+            "first_wrong_turns": [
+                {"case": str(item["case"]), "turn": item["turn"]} for item in diagnosis.first_wrong_turns
+            ],
+            "changes": diagnosis.changes,
+            "refuted_by": diagnosis.refuted_by,
         }
     )
 
@@ -101,94 +128,113 @@ def branch_head(repository: HarnessRepository, proposal: Proposal) -> str | None
 def find_unrecorded_draft(repository: HarnessRepository, proposal: Proposal) -> str | None:
     """The commit that an earlier try of this draft made before it was cut off; None when there is none."""
     head = branch_head(repository, proposal)
-    start = proposal.head_commit or proposal.base_commit
+    start, base = proposal.head_commit or proposal.base_commit, new_base(proposal)
     if head is None or head == start:
         return None
     newest = repository.log(head, 1)[0]
     by_model = newest.email == model_author(newest.author).email
     is_its = ("Proposal", str(proposal.pk)) in read_trailers(newest.message)
-    is_ours = by_model and newest.parents == (start,) and is_its
-    return head if is_ours else None
+    parents = (start,) if base == proposal.base_commit else (start, base)
+    return head if by_model and newest.parents == parents and is_its else None
 
 
 def commit_by_hand(
-    actor: Actor, proposal: Proposal, edits: Mapping[str, bytes | None], expected_head: str
+    actor: Actor,
+    proposal: Proposal,
+    edits: Mapping[str, bytes | None],
+    expected_head: str,
+    message: str = "",
 ) -> str:
     """Put a person's edit on the branch; StaleState when it moved, EditRefused when it can't go there."""
     repository = open_repository(proposal.harness)
     if branch_head(repository, proposal) != expected_head:
         raise StaleState(_("the branch of %(proposal)s has moved; reload it") % {"proposal": proposal})
     before = repository.files(expected_head)
+    edits = {path: _as_before(before.get(path), data) for path, data in edits.items()}
     check_edits(repository.files(proposal.base_commit), before, edits)
-    subject = _("Edit %(paths)s") % {"paths": ", ".join(sorted(edits))}
+    subject = " ".join(message.split()) or _("Edit %(paths)s") % {"paths": ", ".join(sorted(edits))}
     return _commit(proposal, edits, expected_head, author=author_of(actor), subject=subject)
 
 
+def _as_before(before: bytes | None, data: bytes | None) -> bytes | None:
+    """A person's text with the line ends that the file had; browsers send their own."""
+    if not before or data is None or line_end(before.decode("utf-8", "replace")) == "\n":
+        return data
+    return data.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+
+
 def check_mergeable(proposal: Proposal) -> None:
-    """Raise EditRefused when the branch has a problem that its base does not have, or changes nothing."""
+    """Raise EditRefused when the branch holds what no edit may do, adds a problem to its base, or changes nothing."""
     repository = open_repository(proposal.harness)
-    base, head = repository.files(proposal.base_commit), repository.files(proposal.head_commit)
-    if base == head:
-        raise EditRefused(_("the branch changes nothing"))
-    check_problems(base, head)
+    base, head = repository.snapshot(proposal.base_commit), repository.snapshot(proposal.head_commit)
+    if faults := find_version_faults(base, head):
+        raise EditRefused("\n".join(faults))
 
 
 def rebuild_manifest(proposal: Proposal, head: str) -> dict[str, object]:
     """The manifest for what the branch changes now, with the predictions that were made."""
-    changed = open_repository(proposal.harness).changed_files(proposal.base_commit, head)
     old = proposal.manifest
-    return build_manifest(proposal, changed, old.get("expected_effect", ""), old.get("risks", []))
+    return build_manifest(proposal, head, old.get("expected_effect", ""), old.get("risks", []))
 
 
-def _ask_editor(repository: HarnessRepository, proposal: Proposal, model: NamedModel) -> DraftOutput:
+def _ask_editor(
+    repository: HarnessRepository, proposal: Proposal, model: NamedModel, job: Job | None
+) -> Draft:
     diagnosis = proposal.diagnosis
     if diagnosis is None:
         raise LoopError(_("%(proposal)s has no diagnosis to draft from") % {"proposal": proposal})
-    files = readable_files(repository.files(proposal.head_commit or proposal.base_commit))
-    base = readable_files(repository.files(proposal.base_commit))
-    request = draft_request(
-        read_diagnosis(diagnosis),
-        files,
-        model=model.name,
-        feedback=_open_feedback(proposal),
-        original={
-            path: base.get(path) for path in sorted({*base, *files}) if base.get(path) != files.get(path)
-        },
-        cases=[build_brief(case) for case in sample_members(diagnosis.cluster, SHOWN_CASES)],
+    about = About(
+        Actor(job.created_by, Role.DEVELOPER) if job is not None else SYSTEM,
+        proposal.harness,
+        ExchangePurpose.DRAFT,
+        cluster=diagnosis.cluster,
+        proposal=proposal,
+        job=job,
     )
-    return ask_model(model, request, DraftOutput)
+    draft = ask_editor(diagnosis, read_diagnosis(diagnosis), _ground(repository, proposal), model, about)
+    keys = {*proposal.shown_keys, *shown_keys(diagnosis), *draft.keys}
+    return replace(draft, keys=sorted(keys))
 
 
-def _open_feedback(proposal: Proposal) -> str | None:
-    """What reviewers said since the last commit."""
-    texts = [str(item["text"]) for item in proposal.feedback if not item.get("commit")]
-    return "\n".join(texts) or None
+def _ground(repository: HarnessRepository, proposal: Proposal) -> Ground:
+    """What is drafted on. Where the base moves, all that reviewers ever asked counts: the draft is made anew."""
+    base = new_base(proposal)
+    files = repository.files(base)
+    if base != proposal.base_commit:
+        lost = repository.diff(proposal.base_commit, proposal.head_commit)
+        if len(lost) > LONGEST_LOST:
+            lost = f"{lost[:LONGEST_LOST]}\n[… {len(lost) - LONGEST_LOST:,} characters cut …]"
+        return Ground(files, files, feedback=_join_feedback(proposal.feedback), lost=lost)
+    before = repository.files(proposal.head_commit) if proposal.head_commit else files
+    waiting = [item for item in proposal.feedback if not item.get("commit")]
+    return Ground(files, before, feedback=_join_feedback(waiting))
 
 
-def _commit_draft(
-    repository: HarnessRepository, proposal: Proposal, draft: DraftOutput, author: Author
-) -> str:
-    """Validate the draft, keep what it says, then commit: a repeat finds either nothing or all of it."""
-    start = proposal.head_commit or proposal.base_commit
-    before = repository.files(start)
-    if not draft.edits:
-        raise EditRefused(
-            _("nothing to change in the draft for this feedback")
-            if proposal.head_commit
-            else _("nothing to change in the harness for this diagnosis")
-        )
-    try:
-        edits = apply_edits(before, draft.edits)
-    except (BadEdit, UnicodeDecodeError) as failure:
-        raise EditRefused(str(failure)) from failure
-    check_edits(repository.files(proposal.base_commit), before, edits)
+def _join_feedback(items: Iterable[Mapping[str, Any]]) -> str:
+    return "\n\n".join(text for item in items if (text := str(item.get("text") or "").strip()))
+
+
+def _commit_draft(proposal: Proposal, draft: Draft, author: Author) -> str:
+    """Keep what the draft says, then commit it: a repeat finds either nothing or all of it."""
+    told = draft.output
     if not proposal.branch:
-        proposal.slug = draft.slug
-        proposal.branch = f"proposal/{proposal.pk}-{draft.slug}"
-    proposal.title, proposal.summary, proposal.model = draft.title, draft.summary, author.name
-    proposal.manifest = {"expected_effect": draft.expected_effect, "risks": draft.risks}
-    proposal.save(update_fields=["slug", "branch", "title", "summary", "model", "manifest", "updated_at"])
-    return _commit(proposal, edits, start, author=author, subject=draft.title, body=draft.summary)
+        proposal.slug = told.slug
+        proposal.branch = f"proposal/{proposal.pk}-{told.slug}"
+    proposal.title, proposal.summary, proposal.model = told.title, told.summary, author.name
+    proposal.manifest = {"expected_effect": told.expected_effect, "risks": told.risks}
+    proposal.shown_keys = draft.keys
+    fields = ["slug", "branch", "title", "summary", "model", "manifest", "shown_keys", "updated_at"]
+    proposal.save(update_fields=fields)
+    start, base = proposal.head_commit or proposal.base_commit, new_base(proposal)
+    return _commit(
+        proposal,
+        draft.edits,
+        start,
+        author=author,
+        subject=told.title,
+        body=told.summary,
+        onto=None if base == proposal.base_commit else base,
+    )
 
 
 def _commit(
@@ -199,6 +245,7 @@ def _commit(
     author: Author,
     subject: str,
     body: str = "",
+    onto: str | None = None,
 ) -> str:
     repository = open_repository(proposal.harness)
     trailers = {"Proposal": proposal.pk}
@@ -214,6 +261,7 @@ def _commit(
             author=author,
             message=message,
             expected_head=start if exists else None,
+            onto=onto,
         )
     except StaleBase:
         raise StaleState(
@@ -230,17 +278,21 @@ def _record_draft(repository: HarnessRepository, proposal: Proposal, head: str) 
         lock_record(proposal)
         if proposal.state != ProposalState.DRAFTING or proposal.head_commit != start:
             raise StaleState(_("%(proposal)s was drafted by another worker") % {"proposal": proposal})
+        base = new_base(proposal)
         feedback = [{**item, "commit": item.get("commit") or head} for item in proposal.feedback]
+        # The manifest is of what the branch changes against this.
+        proposal.base_commit = base
         manifest = rebuild_manifest(proposal, head)
         move(
             proposal,
             ProposalState.DRAFTED,
             SYSTEM,
+            base_commit=base,
             head_commit=head,
             manifest=manifest,
             feedback=feedback,
         )
         proposal.reason = ""
         proposal.save(update_fields=["reason", "updated_at"])
-        changed = repository.changed_files(proposal.base_commit, head)
-        record(SYSTEM, "proposal.committed", proposal, commit=head, files=changed)
+        changed = repository.changed_files(base, head)
+        record(SYSTEM, "proposal.committed", proposal, commit=head, base=base, files=changed)

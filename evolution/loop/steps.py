@@ -3,8 +3,7 @@
 What becomes of a measured step is `promotion`'s.
 """
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,56 +13,23 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import SYSTEM, Actor
 from evolution.errors import LoopError
-from evolution.loop.authors import author_of
 from evolution.loop.evaluation import (
     ENDED,
     create_evaluation,
     finish_evaluation,
     newest_version,
 )
-from evolution.loop.lineage import find_unreleased_main
+from evolution.loop.held_in import list_step_held_in
 from evolution.loop.locks import lock_harness, lock_record
+from evolution.loop.predictions import settle_predictions
+from evolution.loop.rebasing import BuiltRebase, build_rebase, move_branches, record_rebase
 from evolution.loop.regressions import store_verdict
-from evolution.loop.repositories import open_repository
+from evolution.loop.step_merges import build_step, explain_git_errors, find_base, move_step_branch
 from evolution.models import Evaluation, Harness, Proposal, Step, Verdict
 from evolution.states import DiagnosisState, EvaluationState, ProposalState, StepState
 from evolution.transitions import change, move, record
-from harness_repo.git.conflicts import FileConflict
-from harness_repo.git.errors import HarnessRepoError, MergeConflict, NothingToCommit, RepoBusy, StaleBase
-from harness_repo.git.messages import message_with_trailers
-from harness_repo.git.repository import MAIN
 
 UNDECIDED = (StepState.READY, StepState.EVALUATING, StepState.EVALUATED)
-
-
-@dataclass(frozen=True)
-class StepConflict:
-    """Why confirmed proposals cannot be put together as they are."""
-
-    # The first one that does not fit to what is live and those before it.
-    proposal: Proposal
-    before: tuple[Proposal, ...]
-    files: tuple[FileConflict, ...]
-
-
-@contextlib.contextmanager
-def explain_git_errors() -> Iterator[None]:
-    """Turn what the repository refuses into errors that people can act on."""
-    try:
-        yield
-    except MergeConflict as failure:
-        files = ", ".join(failure.files)
-        raise LoopError(
-            _("these proposals change the same lines of %(files)s; take one of them out") % {"files": files}
-        ) from failure
-    except NothingToCommit as failure:
-        raise LoopError(_("what is live has these files already")) from failure
-    except StaleBase as failure:
-        raise LoopError(_("main moved since; rebuild the step on what is live now")) from failure
-    except RepoBusy as failure:
-        raise LoopError(_("the repository is busy; try again")) from failure
-    except HarnessRepoError as failure:
-        raise LoopError(str(failure)) from failure
 
 
 def merge_step(actor: Actor, harness: Harness, proposals: Sequence[Proposal]) -> Step:
@@ -79,13 +45,16 @@ def merge_step(actor: Actor, harness: Harness, proposals: Sequence[Proposal]) ->
         _check_start(harness, proposals)
         number = (harness.steps.aggregate(number=Max("number"))["number"] or 0) + 1
         branch = f"step/{number}"
-        base, merged = _merge(actor, harness, branch, proposals)
+        base = find_base(harness)
+        merged = build_step(actor, harness, branch, base, proposals)
+        move_step_branch(harness, branch, merged)
         step = Step.objects.create(
             harness=harness,
             number=number,
             base_commit=base,
             branch=branch,
             candidate_commit=merged,
+            held_in=list_step_held_in(harness, number, proposals),
             created_by=actor.name,
         )
         step.merged.set(proposals)
@@ -103,98 +72,123 @@ def _check_start(harness: Harness, proposals: Sequence[Proposal]) -> None:
     if not proposals:
         raise LoopError(_("a step needs at least one confirmed proposal"))
     for proposal in proposals:
-        if proposal.harness_id != harness.pk or proposal.state != ProposalState.CONFIRMED:
-            raise LoopError(
-                _("%(proposal)s is not confirmed for this harness; confirm it first") % {"proposal": proposal}
-            )
-        if proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
-            raise LoopError(_("the diagnosis behind %(proposal)s is rejected") % {"proposal": proposal})
+        _check_proposal(harness, proposal)
 
 
-def _merge(actor: Actor, harness: Harness, branch: str, proposals: Sequence[Proposal]) -> tuple[str, str]:
-    """Put the merge of the proposals with what is live on the branch; returns what is live, and the merge.
-
-    The branch leaves what it had, by a step's earlier build or a dead attempt, only when the merge is made.
-    """
-    _check_main(harness)
-    repository = open_repository(harness)
-    base = repository.resolve(MAIN)
-    titles = "; ".join(proposal.title or str(proposal) for proposal in proposals)
-    merged = repository.merge(
-        branch,
-        base,
-        [proposal.head_commit for proposal in proposals],
-        author=author_of(actor),
-        message=message_with_trailers(f"{branch}: {titles}", _trailers(proposals)),
-        expected_head=repository.branches().get(branch),
-    )
-    return base, merged
-
-
-def _trailers(proposals: Sequence[Proposal]) -> dict[str, list[int]]:
-    """What a step's commit says of where it comes from."""
-    clusters = {proposal.diagnosis.cluster.number for proposal in proposals if proposal.diagnosis is not None}
-    return {"Proposal": [proposal.pk for proposal in proposals], "Cluster": sorted(clusters)}
-
-
-def find_conflict(harness: Harness, proposals: Sequence[Proposal]) -> StepConflict | None:
-    """What keeps the proposals from being merged on what is live, None when nothing does; writes nothing.
-
-    Raises HarnessRepoError when a branch cannot be read.
-    """
-    heads = [proposal.head_commit for proposal in proposals]
-    check = open_repository(harness).check_merge(MAIN, heads)
-    if check.head is None:
-        return None
-    place = heads.index(check.head)
-    return StepConflict(proposals[place], tuple(proposals[:place]), check.conflicts)
-
-
-def _check_main(harness: Harness) -> None:
-    """Build on a released version only: anything else on main is half of a decision."""
-    unreleased = find_unreleased_main(harness)
-    if unreleased:
+def _check_proposal(harness: Harness, proposal: Proposal) -> None:
+    if proposal.harness_id != harness.pk or proposal.state != ProposalState.CONFIRMED:
         raise LoopError(
-            _(
-                "main is at %(commit)s, which no release names: repeat the decision that was cut off, or roll back "
-                "to a release"
-            )
-            % {"commit": unreleased[:12]}
+            _("%(proposal)s is not confirmed for this harness; confirm it first") % {"proposal": proposal}
         )
+    if proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
+        raise LoopError(_("the diagnosis behind %(proposal)s is rejected") % {"proposal": proposal})
 
 
-def rebuild_step(actor: Actor, step: Step, without: Proposal | None = None) -> None:
-    """Merge the step's proposals again on what is live now, leaving one out if asked; its measurements are undone.
+@dataclass(frozen=True)
+class Rebuilt:
+    """What became of a step's proposals when it was built anew."""
 
-    Raises LoopError when the step is decided, nothing would be left, or the merge fails; then nothing has moved.
+    # on the new base with an identical diff, or on a base that did not move
+    kept: tuple[Proposal, ...]
+    # out of the step: on the new base they change something else, which nobody has approved
+    to_review: tuple[Proposal, ...]
+
+
+def rebuild_step(
+    actor: Actor, step: Step, without: Proposal | None = None, adding: Proposal | None = None
+) -> Rebuilt:
+    """Merge the step's proposals again on what is live now, without or with one more if asked.
+
+    Its measurements are undone. Where what is live has moved, every proposal is put on it first; one whose diff is
+    another there leaves the step and waits for review. Raises LoopError when the step is decided, a conflict is open,
+    or nothing would be left; then nothing has moved.
     """
     with transaction.atomic(), explain_git_errors():
         lock_record(step)
-        if step.state not in UNDECIDED:
-            raise LoopError(_("%(step)s is decided; start a new step") % {"step": step})
-        inside = list(step.proposals.order_by("pk"))
-        if without is not None and without not in inside:
-            raise LoopError(_("%(proposal)s is not in %(step)s") % {"proposal": without, "step": step})
-        left = [proposal for proposal in inside if proposal != without]
-        if not left:
-            raise LoopError(_("nothing would be left of the step; roll it back instead"))
-        base, merged = _merge(actor, step.harness, step.branch, left)
-        fresh: dict[str, Any] = {
-            "base_commit": base,
-            "candidate_commit": merged,
-            "base_evaluation": None,
-            "candidate_evaluation": None,
-            "verdict": None,
+        wanted = _choose(step, without, adding)
+        base = find_base(step.harness)
+        rebases = _build_rebases(actor, wanted, base) if base != step.base_commit else []
+        changed = {
+            rebased.proposal.pk
+            for rebased in (record_rebase(actor, built) for built in rebases)
+            if not rebased.is_kept
         }
-        if step.state == StepState.READY:
-            change(step, **fresh)
-        else:
-            move(step, StepState.READY, actor, **fresh)
-        step.merged.set(left)
+        left = [proposal for proposal in wanted if proposal.pk not in changed]
+        to_review = [proposal for proposal in wanted if proposal.pk in changed]
+        if not left:
+            raise LoopError(
+                _(
+                    "on what is live now, the proposals change something else than what was approved: send the step "
+                    "back for revision, then put them on the live version and review them again"
+                )
+            )
+        merged = build_step(actor, step.harness, step.branch, base, left)
+        move_branches(rebases)
+        move_step_branch(step.harness, step.branch, merged)
+        _record_build(actor, step, base, merged, left)
+        for proposal in to_review:
+            if proposal.state == ProposalState.IN_STEP:
+                move(
+                    proposal,
+                    ProposalState.DRAFTED,
+                    actor,
+                    _("its changes are others on what is live now"),
+                    step=None,
+                )
         if without is not None:
             without.refresh_from_db()
             move(without, ProposalState.CONFIRMED, actor, step=None)
-        record(actor, "step.rebuilt", step, base=base, left_out=without.pk if without else None)
+        if adding is not None and adding in left:
+            move(adding, ProposalState.IN_STEP, actor, step=step)
+        record(
+            actor,
+            "step.rebuilt",
+            step,
+            base=base,
+            left_out=without.pk if without else None,
+            put_in=adding.pk if adding else None,
+            to_review=[proposal.pk for proposal in to_review],
+        )
+    return Rebuilt(tuple(left), tuple(to_review))
+
+
+def _choose(step: Step, without: Proposal | None, adding: Proposal | None) -> list[Proposal]:
+    """The proposals that the locked step is to be made of; LoopError."""
+    if step.state not in UNDECIDED:
+        raise LoopError(_("%(step)s is decided; start a new step") % {"step": step})
+    inside = list(step.proposals.order_by("pk"))
+    if without is not None and without not in inside:
+        raise LoopError(_("%(proposal)s is not in %(step)s") % {"proposal": without, "step": step})
+    if adding is not None and adding not in inside:
+        adding.refresh_from_db()
+        _check_proposal(step.harness, adding)
+        inside = sorted([*inside, adding], key=lambda proposal: proposal.pk)
+    left = [proposal for proposal in inside if proposal != without]
+    if not left:
+        raise LoopError(_("nothing would be left of the step; roll it back instead"))
+    return left
+
+
+def _build_rebases(actor: Actor, proposals: Sequence[Proposal], base: str) -> list[BuiltRebase]:
+    built = (build_rebase(actor, proposal, base) for proposal in proposals)
+    return [each for each in built if each is not None]
+
+
+def _record_build(actor: Actor, step: Step, base: str, merged: str, proposals: Sequence[Proposal]) -> None:
+    """What the step is made of now; nothing of it is measured."""
+    fresh: dict[str, Any] = {
+        "base_commit": base,
+        "candidate_commit": merged,
+        "held_in": list_step_held_in(step.harness, step.number, proposals),
+        "base_evaluation": None,
+        "candidate_evaluation": None,
+        "verdict": None,
+    }
+    if step.state == StepState.READY:
+        change(step, **fresh)
+    else:
+        move(step, StepState.READY, actor, **fresh)
+    step.merged.set(proposals)
 
 
 def measure_step(
@@ -222,6 +216,8 @@ def measure_step(
             base_evaluation=base,
             candidate_evaluation=candidate,
             verdict=None,
+            # The dataset may have got cases since the step was made.
+            held_in=list_step_held_in(step.harness, step.number, step.merged.all(), version),
         )
     # Other steps may rest on a base that was resumed for this one.
     settle_steps(base)
@@ -281,7 +277,8 @@ def conclude_evaluation(evaluation: Evaluation) -> None:
 
 
 def settle_steps(evaluation: Evaluation) -> None:
-    """Settle the undecided steps that rest on an evaluation."""
+    """Settle the undecided steps that rest on an evaluation, and the predictions that it decides."""
     concerned = Q(base_evaluation=evaluation) | Q(candidate_evaluation=evaluation)
     for step in Step.objects.filter(concerned, state__in=UNDECIDED):
         settle_step(step)
+    settle_predictions(evaluation)

@@ -1,9 +1,124 @@
-"""What models may see of the failures: guard, sealed and calibration cases stay hidden from diagnoser and editor."""
+"""What models may see of the failures: what they are measured on unseen stays hidden from diagnoser and editor.
 
-from evolution.models import FailureCase
-from evolution.states import Split
+Hidden are the guard, sealed and calibration cases of the newest dataset versions, and the held-out half of the dev
+cases; and so are failures that ask the same as one of them, wherever they come from.
+"""
+
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import OuterRef, Subquery
+
+from evolution.loop.halves import coming_round, is_held_in, is_shown_to_drafters
+from evolution.models import Cluster, DatasetCase, DatasetVersion, FailureCase, Harness
+from evolution.states import CaseState, Split
+
+# How many rounds ahead it is worth saying when a case can be seen.
+ROUNDS_AHEAD = 20
+# What the keys of calibration cases begin with that were made of failures.
+CALIBRATION_KEY = "calibration-"
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The dataset cases that a round's drafters must not see."""
+
+    # (id of the dataset, key)
+    keys: frozenset[tuple[int, str]]
+    # what they ask, see `wording_of`
+    requests: frozenset[str]
 
 
 def is_visible_to_models(case: FailureCase) -> bool:
-    """Say whether diagnoser and editor may see it: no guard, sealed or calibration case."""
+    """Say whether a model may see it in some round: no guard, sealed or calibration case."""
     return case.dataset_case is None or case.dataset_case.split == Split.DEV
+
+
+def shown_members(
+    cluster: Cluster, number: int | None = None, hidden: Hidden | None = None
+) -> list[FailureCase]:
+    """The cluster's open members that drafters may see, the strongest first; in the coming round if none is given.
+
+    `hidden` is what is hidden in that round, for a caller that has many clusters.
+    """
+    harness = cluster.harness
+    number = coming_round(harness) if number is None else number
+    hidden = hidden or hidden_cases(harness, number)
+    return [case for case in _open_members(cluster) if _is_shown(case, number, hidden)]
+
+
+def find_round(cluster: Cluster) -> int | None:
+    """The next round whose drafters may see a member; None where that can't be said, or where it is never."""
+    first = coming_round(cluster.harness)
+    members = [case for case in _open_members(cluster) if is_visible_to_models(case)]
+    rounds = range(first, first + ROUNDS_AHEAD) if members else range(0)
+    return next((number for number in rounds if shown_members(cluster, number)), None)
+
+
+def hidden_cases(harness: Harness, number: int) -> Hidden:
+    """What the drafters of round `number` must not see, by the newest version of each dataset."""
+    newest = DatasetVersion.objects.filter(dataset=OuterRef("version__dataset")).order_by("-number")
+    cases = DatasetCase.objects.filter(
+        version__dataset__harness=harness, version=Subquery(newest.values("pk")[:1])
+    )
+    keys, requests = set(), set()
+    tied = FailureCase.objects.filter(harness=harness, dataset_case__split=Split.CALIBRATION)
+    in_use = set(tied.values_list("dataset_case__key", flat=True))
+    rows = cases.values_list("version__dataset_id", "key", "split", "request").iterator(chunk_size=500)
+    for dataset, key, split, request in rows:
+        if split == Split.CALIBRATION and key.startswith(CALIBRATION_KEY) and key not in in_use:
+            # Somebody took its failure back.
+            continue
+        if split != Split.DEV or not is_held_in(harness, number, key):
+            keys.add((dataset, key))
+            requests.add(wording_of(request))
+    return Hidden(frozenset(keys), frozenset(requests - {""}))
+
+
+def wording_of(request: Any) -> str:
+    """What is asked, as one text to compare: letters and digits alone, in one case and width; "" for nothing."""
+    return " ".join(_words(text) for text in _texts(request)).strip()
+
+
+def _is_shown(case: FailureCase, number: int, hidden: Hidden) -> bool:
+    known = case.dataset_case
+    is_hidden = known is not None and (known.version.dataset_id, known.key) in hidden.keys
+    return (
+        is_shown_to_drafters(case, number)
+        and not is_hidden
+        and wording_of(case.request) not in hidden.requests
+    )
+
+
+def _open_members(cluster: Cluster) -> Sequence[FailureCase]:
+    members = FailureCase.objects.filter(cluster=cluster, state=CaseState.OPEN)
+    related = members.select_related("harness", "dataset_case__version")
+    return list(related.defer("embedded_text", "signals").order_by("-strength", "pk"))
+
+
+def _texts(request: Any) -> Iterable[str]:
+    """What the user said, and what was said before; of a simulated user, its goal; of anything else, all of it."""
+    if not isinstance(request, dict):
+        return [str(request or "")]
+    lines = [*_lines(request.get("history")), *_lines(request.get("danmaku"))]
+    user = request.get("user")
+    if isinstance(user, dict):
+        lines.append(str(user.get("goal") or ""))
+    lines = lines or _lines(request.get("messages"))
+    return lines or ([json.dumps(request, ensure_ascii=False, sort_keys=True)] if request else [])
+
+
+def _lines(block: Any) -> list[str]:
+    entries = block if isinstance(block, list) else []
+    return [
+        str(entry.get("text") or entry.get("content") or "") if isinstance(entry, dict) else str(entry)
+        for entry in entries
+    ]
+
+
+def _words(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(character for character in plain if character.isalnum())

@@ -5,8 +5,9 @@ For the demonstration only: it uses the same actions as the pages do, and nothin
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
-from evolution.actions import cases, clusters, diagnosis, evaluations, proposals, steps
+from evolution.actions import cases, clusters, diagnosis, evaluations, proposals, reviews, steps
 from evolution.actions.harnesses import create_harness
 from evolution.actors import SYSTEM
 from evolution.demonstration import load_cases
@@ -15,15 +16,19 @@ from evolution.loop.datasets import import_dataset
 from evolution.loop.evaluation import average_scores
 from evolution.loop.promotion import advise, untried_clusters
 from evolution.loop.reasons import explain_reasons
+from evolution.loop.repositories import open_repository
 from evolution.loop.stopping import BASELINE
 from evolution.models import Cluster, Diagnosis, Evaluation, Harness, Proposal, Step
+from evolution.prompts.diagnosis import NOT_THE_HARNESS
+from evolution.queries.halves import Halves, read_halves
 from evolution.states import HarnessKind, JobKind, JobState, Outcome, ProposalState
 from evolution.tasks.evaluations import perform_evaluation
 from evolution.tasks.jobs import perform_job
+from harness_repo.git.repository import MAIN
 from harness_repo.starters import starter_files
 
 # How many clusters a step takes on: people pile up what looks good.
-PROPOSALS_PER_STEP = 2
+CLUSTERS_PER_STEP = 3
 # A loop that neither stops nor runs out of clusters is broken.
 MOST_STEPS = 12
 
@@ -43,6 +48,12 @@ class Entry:
     broken: int
     # baseline, promoted or rolled_back
     decision: str
+    # of a step, its figures on held-in and held-out dev cases: see evolution.queries.halves
+    halves: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `demo --json` prints for it; without `halves` where there is no division."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,7 @@ class Outcomes:
 
     def to_dict(self) -> dict[str, object]:
         """The object that `demo --json` prints."""
-        return {"steps": [asdict(entry) for entry in self.steps], "selected": self.selected}
+        return {"steps": [entry.to_dict() for entry in self.steps], "selected": self.selected}
 
 
 def make_fresh_harness() -> Harness:
@@ -75,8 +86,6 @@ class UnattendedLoop:
         self.harness = harness
         self.say = say
         self.entries: list[Entry] = []
-        # clusters that no diagnosis could be had for
-        self.undiagnosed: set[int] = set()
 
     def run(self) -> Outcomes:
         """Measure the baseline, then step after step until the early-stop rule ends it; LoopError without a step."""
@@ -118,35 +127,51 @@ class UnattendedLoop:
     def _draft(self) -> list[Proposal]:
         """Confirmed proposals for the largest clusters that nobody tried in vain."""
         confirmed: list[Proposal] = []
+        taken_on = 0
         for cluster in untried_clusters(self.harness):
-            if len(confirmed) == PROPOSALS_PER_STEP:
+            if taken_on == CLUSTERS_PER_STEP:
                 break
-            if cluster.pk not in self.undiagnosed:
-                confirmed.extend(self._draft_for(cluster))
+            drafted = self._draft_for(cluster)
+            taken_on += bool(drafted)
+            confirmed += drafted
         return confirmed
 
     def _draft_for(self, cluster: Cluster) -> list[Proposal]:
-        """The confirmed proposal for a cluster; none when a model's answer was of no use."""
+        """The confirmed proposals for a cluster; none when a model's answer was of no use."""
         job = diagnosis.start_diagnosis(SYSTEM, cluster, enqueue=False)
         perform_job(job.pk)
         job.refresh_from_db()
         if job.state != JobState.DONE:
-            self.undiagnosed.add(cluster.pk)
             self.say(f"  {cluster.name}: no diagnosis: {job.message}")
             return []
-        found = Diagnosis.objects.get(pk=job.result["diagnosis"])
+        chosen = self._choose_hypotheses(job.result["diagnoses"])
+        if not chosen:
+            self.say(f"  {cluster.name}: not the harness's fault")
+        return [proposal for each in chosen if (proposal := self._draft_one(cluster, each))]
+
+    def _choose_hypotheses(self, diagnoses: Sequence[int]) -> list[Diagnosis]:
+        """The likeliest one that blames the harness, and others that amend files which are there.
+
+        A file that a further cause would have made is for a cluster of its own.
+        """
+        found = Diagnosis.objects.filter(pk__in=diagnoses).exclude(part__in=NOT_THE_HARNESS).order_by("rank")
+        files = open_repository(self.harness).files(MAIN)
+        return [each for place, each in enumerate(found) if not place or each.path in files]
+
+    def _draft_one(self, cluster: Cluster, found: Diagnosis) -> Proposal | None:
         proposal = proposals.start_draft(SYSTEM, found, enqueue=False)
-        for draft in self.harness.jobs.filter(
-            kind=JobKind.DRAFT, target_id=proposal.pk, state=JobState.QUEUED
-        ):
+        waiting = self.harness.jobs.filter(kind=JobKind.DRAFT, target_id=proposal.pk, state=JobState.QUEUED)
+        for draft in waiting:
             perform_job(draft.pk)
         proposal.refresh_from_db()
         if proposal.state != ProposalState.DRAFTED:
             self.say(f"  {cluster.name}: no draft: {proposal.reason}")
-            return []
-        proposals.confirm_proposal(SYSTEM, proposal)
+            return None
+        if not reviews.approve_proposal(SYSTEM, proposal):
+            self.say(f"  {cluster.name}: waits for a second reviewer: {proposal.title}")
+            return None
         self.say(f"  {cluster.name}: {proposal.title}")
-        return [proposal]
+        return proposal
 
     def _merge(self, confirmed: Sequence[Proposal]) -> Step | None:
         """A step of as many of the proposals as go together, the first ones first."""
@@ -171,7 +196,13 @@ class UnattendedLoop:
         else:
             steps.roll_back_step(SYSTEM, step, why)
         figures = verdict.figures
-        self._enter(step.candidate_evaluation, step.state, len(figures["fixed"]), len(figures["broken"]))
+        self._enter(
+            step.candidate_evaluation,
+            step.state,
+            len(figures["fixed"]),
+            len(figures["broken"]),
+            read_halves(step),
+        )
         self.say(f"  {step}: {verdict.outcome}, so {step.state}: {why}")
         if verdict.outcome == Outcome.PROMOTE:
             self._take_failures(step.candidate_evaluation)
@@ -186,7 +217,14 @@ class UnattendedLoop:
     def _perform(self, evaluation: Evaluation) -> None:
         perform_evaluation(evaluation)
 
-    def _enter(self, evaluation: Evaluation, decision: str, fixed: int = 0, broken: int = 0) -> None:
+    def _enter(
+        self,
+        evaluation: Evaluation,
+        decision: str,
+        fixed: int = 0,
+        broken: int = 0,
+        halves: Halves | None = None,
+    ) -> None:
         averages = average_scores(evaluation)
         entry = Entry(
             version=evaluation.commit,
@@ -195,6 +233,7 @@ class UnattendedLoop:
             fixed=fixed,
             broken=broken,
             decision=str(decision),
+            halves=halves.to_dict() if halves else None,
         )
         self.entries.append(entry)
         scores = f"accuracy {entry.accuracy:.2f}, effectiveness {entry.effectiveness:.2f}"

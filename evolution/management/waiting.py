@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
@@ -13,6 +14,7 @@ from evolution.management.infrastructure import HAS_ERRORS, USAGE
 from evolution.management.interrupting import INTERRUPTED, notice_interrupts
 from evolution.management.progress_line import ProgressLine
 from evolution.models import Evaluation
+from evolution.queries.halves import compare_halves, find_division
 from evolution.states import EvaluationState
 from evolution.tasks.evaluations import perform_evaluation
 from harness_repo.git.errors import HarnessRepoError
@@ -71,8 +73,15 @@ def describe(
     base.refresh_from_db()
     below = summarise(base)
     if as_json:
-        return json.dumps({**summary, "base": below})
+        return json.dumps({**summary, "base": below, "halves": _describe_halves(base, evaluation)})
     return f"{format_summary(summary)}\nbase: {format_summary(below)}"
+
+
+def _describe_halves(base: Evaluation, evaluation: Evaluation) -> dict[str, Any] | None:
+    """The dev cases that drafters were or might have been shown apart from the others, where a step divided them."""
+    held_in = find_division(base, evaluation)
+    halves = compare_halves(base, evaluation, held_in) if held_in else None
+    return halves.to_dict() if halves else None
 
 
 def report(

@@ -4,6 +4,13 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+# A table can be emptied without a row being deleted, which the trigger of 0002 never sees.
+REFUSE_TRUNCATE = """
+CREATE TRIGGER evolution_event_no_truncate BEFORE TRUNCATE ON evolution_event
+    FOR EACH STATEMENT EXECUTE FUNCTION evolution_event_refuse();
+"""
+ALLOW_TRUNCATE = "DROP TRIGGER evolution_event_no_truncate ON evolution_event"
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -12,6 +19,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunSQL(REFUSE_TRUNCATE, ALLOW_TRUNCATE),
         migrations.AddField(
             model_name="diagnosis",
             name="category",
@@ -44,6 +52,22 @@ class Migration(migrations.Migration):
             model_name="harness",
             name="needs_second_reviewer",
             field=models.BooleanField(default=False),
+        ),
+        migrations.AlterField(
+            model_name="job",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("cluster", "clustering"),
+                    ("diagnose", "diagnosis"),
+                    ("draft", "draft"),
+                    ("import", "import"),
+                    ("assign", "assignment to clusters"),
+                    ("push", "push of branches"),
+                    ("fetch", "fetch of branches"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.AddField(
             model_name="job",
@@ -195,7 +219,12 @@ class Migration(migrations.Migration):
                 (
                     "verdict",
                     models.CharField(
-                        choices=[("approved", "approved"), ("changes", "changes requested")], max_length=10
+                        choices=[
+                            ("approved", "approved"),
+                            ("changes", "changes requested"),
+                            ("withdrawn", "approval withdrawn"),
+                        ],
+                        max_length=10,
                     ),
                 ),
                 ("commit", models.CharField(max_length=40)),

@@ -107,7 +107,7 @@ class Proposal(models.Model):
     branch = models.CharField(max_length=120, blank=True)
     base_commit = models.CharField(max_length=40)
     head_commit = models.CharField(max_length=40, blank=True)
-    # evidence, expected_fixes and at_risk (lists of case ids), expected_effect (text), risks (texts)
+    # what it rests on, predicts, and adds: see evolution.loop.manifest
     manifest = models.JSONField(default=dict)
     model = models.CharField(max_length=200, blank=True)
     # keys of the dataset cases that a model was shown on the way to it

@@ -75,7 +75,7 @@ class ReviewThread(models.Model):
     """A conversation about one line of a proposal's diff."""
 
     proposal = models.ForeignKey("evolution.Proposal", on_delete=models.CASCADE, related_name="threads")
-    # head of the branch when it was begun
+    # whose file the line stands in: when it was begun, the base on the old side and the head on the new one
     commit = models.CharField(max_length=40)
     path = models.CharField(max_length=300)
     # "old" (the base) or "new" (the head), and the line's number there, from 1; 0 is the file as a whole

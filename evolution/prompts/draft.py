@@ -1,28 +1,14 @@
-"""The draft of an edit: what the editor model is shown, what it must answer, and how its edits change the files."""
+"""The draft of an edit: what the editor model is shown, and what it must answer."""
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput
+from evolution.prompts.diagnosis import CaseBrief, DiagnosisBrief
 from evolution.prompts.fences import WARNING, fenced
+from evolution.prompts.file_edits import FileEdit
 from harness_repo.runtime.chat import ChatRequest
-
-SAFE_PATH = re.compile(r"^(?!/)(?!.*(?:^|/)\.\.?(?:/|$))(?!-)[\w./-]+$")
-
-
-class FileEdit(BaseModel):
-    """One change of one file."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    path: str = Field(min_length=1, description="path inside the harness")
-    action: Literal["create", "replace", "append_line", "delete"]
-    content: str = Field(
-        description="whole new content for create and replace, the line for append_line, empty for delete"
-    )
 
 
 class DraftOutput(BaseModel):
@@ -44,19 +30,26 @@ class DraftOutput(BaseModel):
     risks: list[str] = Field(description="what it may break, each one sentence")
 
 
-class BadEdit(ValueError):
-    """An edit that cannot be applied to the files; the message says why."""
+@dataclass(frozen=True)
+class Earlier:
+    """What was drafted before, for a draft that takes its place."""
+
+    # what reviewers asked since, or of all versions so far; "" where nobody said anything
+    feedback: str = ""
+    # files that the last draft changed as they were before it, None for those that it made
+    original: Mapping[str, str | None] = field(default_factory=dict)
+    # the last draft as a diff, where it is not in the files because the harness has moved away under it
+    lost: str = ""
 
 
 INSTRUCTIONS = f"""\
-You edit the harness of an LLM agent that answers viewers in a live shopping room. A developer has \
-confirmed a diagnosis; you draft the edit that carries it out. A reviewer reads the diff, and an \
-evaluation measures it.
+You edit the harness of an LLM agent. A developer has confirmed a diagnosis; you draft the edit that \
+carries it out. A reviewer reads the diff, and an evaluation measures it.
 
 The format
 - skills/<name>/SKILL.md (for skills, any folder that `skill_folders` of harness.yaml lists): YAML front \
 matter (`name` equal to the folder, `description` of at most 1024 characters that says when to use it, \
-in viewers' words; `metadata: {{kind: reply}}` or `strategy`), then a Markdown body: steps that name tools, \
+in users' words; `metadata: {{kind: reply}}` or `strategy`), then a Markdown body: steps that name tools, \
 what to state by field name, and cautions.
 - prompts/*.md: Jinja2 sections of the prompt. Rules are list items of the constraints section; later \
 items are followed more reliably than earlier ones.
@@ -79,17 +72,29 @@ label per field, `source`. Leave the `source` of a tool as it is: which hosts, c
 use is the operator's to say. A new tool has {{kind: fixture, select: JMESPath}} over context, arguments and \
 request.
 
+The edits, which are applied in order
+- `search_replace` changes a file in place: each of its `blocks` has a passage of the file, verbatim and \
+long enough to be there only once, and what stands there instead. Prefer it.
+- `append_line` adds one line at the end of a file. `create` makes a new file. `replace` gives a whole new \
+file: only for a file that is short or changes throughout, and that you were shown.
+- `delete` removes a file. `rename` moves a file, or a folder with all in it, to `new_path`; mend what \
+refers to it by the old name, as the `name` of a skill that moves to another folder.
+
 How to work
 1. Carry out the diagnosis and nothing else: the smallest edit that mends the kind of failure, worded \
 for the kind, not for the single case. Never put a case's expected answer, a price or a product's facts \
 into the harness.
-2. Keep the file's language, style and order. Do not touch what the diagnosis does not blame.
-3. `append_line` adds one line at the end of a file; `replace` gives the whole new file; do not use it \
-to rewrite what can stay.
-4. If there is a reviewer's feedback, it outranks the diagnosis. The files then have your last draft in \
+2. Keep the file's language, style and order. Do not touch what the diagnosis does not blame. In \
+harness.yaml, `limits`, `model` and the other settings stay unless the diagnosis or the reviewer names them.
+3. If there is a reviewer's feedback, it outranks the diagnosis. The files then have your last draft in \
 them, and the block named original has the files that it changed as they were before (null: there was no \
-such file). Rework the draft: `replace` its own lines instead of adding more, `delete` a file that is no \
-longer wanted, and give back the original where a change is dropped.
+such file). Rework the draft: change its own lines instead of adding more, `delete` a file that is no \
+longer wanted, and give back the original where a change is dropped. In the feedback, a place such as \
+[skills/pay/SKILL.md:12] and the line quoted behind `>` say what the comments below it are about (`old`: \
+the line before the change); a quoted line is no request. Do what each comment asks, and leave lines that \
+nobody speaks of as they are.
+4. If there is a block named lost, the harness has changed since your last draft, which no longer fits: \
+the block is its diff, and the files do not have it. Draft it anew on the files as they are.
 5. Predict which cases it mends, and name what it may break.
 
 Write all text for people in the language of the harness's prompts; the slug in lower-case ASCII with \
@@ -101,29 +106,33 @@ Answer with one JSON object of the given schema, and nothing else."""
 
 
 def draft_request(
-    diagnosis: DiagnosisOutput,
+    diagnosis: DiagnosisBrief,
     files: Mapping[str, str],
     *,
     model: str,
-    feedback: str | None = None,
-    original: Mapping[str, str | None] | None = None,
+    earlier: Earlier | None = None,
     cases: Sequence[CaseBrief] = (),
-    max_tokens: int = 4_000,
+    left_out: Mapping[str, str] | None = None,
+    max_tokens: int = 8_000,
 ) -> ChatRequest:
     """The request to draft an edit of `files` for the diagnosis.
 
-    `feedback` is a reviewer's, on an earlier draft that is in `files` already; `original` has the files that this
-    draft changed as they were before it, None for those that it made.
+    `left_out` has the files that there was no room for, with what they are about.
     """
     parts = ["Draft the edit for this diagnosis.", fenced("diagnosis", diagnosis.model_dump())]
-    if feedback:
-        parts += ["The reviewer's feedback on the last draft:", fenced("feedback", feedback)]
+    earlier = earlier or Earlier()
+    if earlier.feedback:
+        parts += ["The reviewer's feedback on the last draft:", fenced("feedback", earlier.feedback)]
     if cases:
-        shown = [{"id": case.id, "request": case.request, "reply": case.reply} for case in cases]
-        parts += ["Some of the cases:", fenced("cases", shown)]
+        parts += ["Some of the cases:", fenced("cases", [case.shown() for case in cases])]
     parts += ["The harness:", fenced("files", dict(files))]
-    if original:
-        parts += ["The files that the last draft changed, before it:", fenced("original", dict(original))]
+    if left_out:
+        parts += ["Files that are not shown, with what they are about:", fenced("left_out", dict(left_out))]
+    if earlier.original:
+        told = "The files that the last draft changed, before it:"
+        parts += [told, fenced("original", dict(earlier.original))]
+    if earlier.lost:
+        parts += ["The last draft, which the harness has moved away under:", fenced("lost", earlier.lost)]
     return ChatRequest(
         model=model,
         messages=[
@@ -133,32 +142,3 @@ def draft_request(
         response_schema={"name": "DraftOutput", "schema": DraftOutput.model_json_schema()},
         parameters={"temperature": 0, "max_tokens": max_tokens},
     )
-
-
-def apply_edits(files: Mapping[str, bytes], edits: Sequence[FileEdit]) -> dict[str, bytes | None]:
-    """What to commit: path -> new content, None to delete. Raises BadEdit when an edit does not fit the files."""
-    changed: dict[str, bytes | None] = {}
-    for edit in edits:
-        if not SAFE_PATH.match(edit.path):
-            raise BadEdit(f"{edit.path}: not a path inside the harness")
-        before = changed[edit.path] if edit.path in changed else files.get(edit.path)
-        changed[edit.path] = _edited(edit, before)
-    return changed
-
-
-def _edited(edit: FileEdit, before: bytes | None) -> bytes | None:
-    if edit.action == "create":
-        if before is not None:
-            raise BadEdit(f"{edit.path}: exists already")
-        return _ended(edit.content).encode()
-    if before is None:
-        raise BadEdit(f"{edit.path}: does not exist")
-    if edit.action == "delete":
-        return None
-    if edit.action == "append_line":
-        return (_ended(before.decode()) + _ended(edit.content)).encode()
-    return _ended(edit.content).encode()
-
-
-def _ended(text: str) -> str:
-    return text if not text or text.endswith("\n") else text + "\n"

@@ -8,13 +8,14 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from evolution.prompts.fences import fenced
 from harness_repo.runtime.chat import ChatModel, ChatReply, ChatRequest
 
 Output = TypeVar("Output", bound=BaseModel)
 
 CODE_FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
-# Enough of a wrong reply to see what was wrong with it.
-SHOWN = 2_000
+# Enough of a wrong reply to see what was wrong with it, and to mend it instead of starting anew.
+SHOWN = 20_000
 
 
 class BadModelOutput(Exception):
@@ -82,8 +83,8 @@ def _read(
 
 def _repair(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
     told = (
-        "That answer can't be used. What is wrong:\n"
-        f"{problem}\n"
+        # It may quote files, and what the model itself wrote.
+        f"That answer can't be used. What is wrong:\n{fenced('problem', problem)}\n"
         "Answer again with the corrected JSON object only, without any other text."
     )
     messages = [

@@ -1,4 +1,4 @@
-"""Clusters with their figures, and one cluster with its members, diagnoses and work in progress."""
+"""Clusters with their figures, and one cluster with its members and work in progress."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, Prefetch
 from django.db.models.expressions import OrderBy
 
-from evolution.models import Cluster, Diagnosis, Event, FailureCase, Harness, Job, Proposal
+from evolution.models import Cluster, Diagnosis, FailureCase, Harness, Job, Proposal
 from evolution.queries.cases import ROW_FIELDS
 from evolution.queries.cluster_figures import Size, Spread, measure_sizes, measure_spreads
 from evolution.states import CaseState, ClusterState, DiagnosisState, JobKind, JobState
@@ -73,7 +73,7 @@ class ClusterRow:
     # of the open failures of the harness, 0-1
     share: float
     spread: Spread
-    # not rejected, newest first
+    # not rejected, the best of the newest answer first
     diagnoses: list[Diagnosis]
 
 
@@ -134,9 +134,8 @@ def _standing_diagnoses(clusters: list[Cluster]) -> dict[int, list[Diagnosis]]:
     proposals = Proposal.objects.select_related("step").only("id", "state", "diagnosis_id", "step__number")
     diagnoses = Diagnosis.objects.exclude(state=DiagnosisState.REJECTED).filter(cluster__in=clusters)
     found: dict[int, list[Diagnosis]] = defaultdict(list)
-    for diagnosis in diagnoses.order_by("-id").prefetch_related(
-        Prefetch("proposals", proposals.order_by("-id"))
-    ):
+    best_first = diagnoses.order_by(F("exchange").desc(nulls_last=True), "rank", "-id")
+    for diagnosis in best_first.prefetch_related(Prefetch("proposals", proposals.order_by("-id"))):
         found[diagnosis.cluster_id].append(diagnosis)
     return found
 
@@ -164,19 +163,6 @@ def list_members(cluster: Cluster, order: str = "strongest", state: str = "", pa
         members = members.filter(state=state)
     ordered = members.select_related("cluster", "assignee").only(*ROW_FIELDS, "strength", "is_pinned")
     return Paginator(ordered.order_by(*MEMBER_ORDERS[order]), PAGE_SIZE).get_page(page)
-
-
-def list_diagnoses(cluster: Cluster) -> list[Diagnosis]:
-    """All diagnoses of a cluster, newest first, with their proposals."""
-    proposals = Proposal.objects.select_related("step").order_by("-id")
-    return list(cluster.diagnoses.order_by("-id").prefetch_related(Prefetch("proposals", proposals)))
-
-
-def list_rejections(diagnoses: list[Diagnosis]) -> dict[int, Event]:
-    """Who rejected each rejected diagnosis, and why, by its id."""
-    rejected = [diagnosis.pk for diagnosis in diagnoses if diagnosis.state == DiagnosisState.REJECTED]
-    events = Event.objects.filter(verb="diagnosis.rejected", target_kind="diagnosis", target_id__in=rejected)
-    return {event.target_id: event for event in events.order_by("id")}
 
 
 def list_quotes(diagnosis: Diagnosis) -> list[Quote]:

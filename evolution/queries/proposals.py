@@ -1,13 +1,13 @@
 """Proposals: the list, and what a reviewer needs beside the diff."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from evolution.loop.repositories import open_repository
-from evolution.loop.steps import StepConflict, find_conflict
+from evolution.loop.step_merges import StepConflict, find_conflict
 from evolution.models import CaseResult, DatasetCase, FailureCase, Harness, Proposal
 from evolution.states import ProposalState
 from harness_repo.git.errors import HarnessRepoError
@@ -60,6 +60,15 @@ def list_confirmed(harness: Harness) -> list[Proposal]:
     return list(
         proposals.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid").order_by("id")
     )
+
+
+def list_mergeable(harness: Harness, ids: Sequence[int]) -> list[Proposal]:
+    """Those of the proposals that a step can take or has, in the order in which they are merged."""
+    proposals = Proposal.objects.filter(
+        harness=harness, pk__in=ids, state__in=[ProposalState.CONFIRMED, ProposalState.IN_STEP]
+    )
+    related = proposals.select_related("harness", "step", "diagnosis__cluster")
+    return list(related.defer("diagnosis__cluster__centroid").order_by("id"))
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 
 from evolution.errors import LoopError
+from evolution.loop.conflict_resolutions import earlier_settlements, list_resolutions, recall_places
+from evolution.loop.evaluation import ENDED
 from evolution.loop.promotion import advise, measured_versions
 from evolution.loop.repositories import open_repository
-from evolution.loop.steps import UNDECIDED, StepConflict, find_conflict
-from evolution.models import DatasetCase, Harness, Proposal, Step
+from evolution.loop.reviews import approvals
+from evolution.loop.step_merges import StepConflict, preview_merge
+from evolution.loop.steps import UNDECIDED
+from evolution.models import ConflictResolution, DatasetCase, Harness, Proposal, Review, Step
+from evolution.queries.scores import ScoreRow, score_overall
+from harness_repo.git.conflicts import FileConflict
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.git.repository import MAIN
 
@@ -52,7 +58,8 @@ def list_steps(harness: Harness) -> QuerySet[Step]:
 
 def list_step_proposals(step: Step) -> list[Proposal]:
     """The proposals that a step's candidate was made of, wherever they went since, with their clusters."""
-    proposals = step.merged.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid")
+    related = ("harness", "step", "diagnosis__cluster", "alone_base", "alone_candidate")
+    proposals = step.merged.select_related(*related).defer("diagnosis__cluster__centroid")
     return list(proposals.order_by("id"))
 
 
@@ -61,17 +68,97 @@ class MergeForecast:
     """What merging proposals on what is live would bring; `is_known` is False when git can't be asked."""
 
     is_known: bool
-    conflict: StepConflict | None
+    conflict: StepConflict | None = None
+    # what people settled before
+    settled: tuple[FileConflict, ...] = ()
+    # id of the merged files' tree; empty where they clash
+    tree: str = ""
 
 
 def foresee_merge(harness: Harness, proposals: Sequence[Proposal]) -> MergeForecast:
     """Whether the proposals can be put together; writes nothing."""
     if not proposals:
-        return MergeForecast(is_known=False, conflict=None)
+        return MergeForecast(is_known=False)
     try:
-        return MergeForecast(is_known=True, conflict=find_conflict(harness, proposals))
+        preview = preview_merge(harness, proposals)
     except HarnessRepoError:
-        return MergeForecast(is_known=False, conflict=None)
+        return MergeForecast(is_known=False)
+    return MergeForecast(True, preview.conflict, preview.settled, preview.tree)
+
+
+def list_settled(harness: Harness, forecast: MergeForecast) -> list[tuple[FileConflict, ConflictResolution]]:
+    """The conflicts of a forecast that people settled, each once, and how."""
+    once = {file.key: file for file in forecast.settled}
+    return list_resolutions(harness, list(once.values()))
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What stood at the places of a conflict, from 1, when the file was settled before, and who decided that."""
+
+    by: str
+    places: dict[int, str]
+
+
+def recall_conflict(harness: Harness, conflict: FileConflict) -> Recalled | None:
+    """A proposal for settling a conflict of a file that was settled before in other versions."""
+    for earlier in earlier_settlements(harness, conflict.path, conflict.key):
+        found = recall_places(conflict, (earlier.content or "").encode())
+        places = {
+            number: text.decode("utf-8", "replace")
+            for number, text in enumerate(found, 1)
+            if text is not None
+        }
+        if places:
+            return Recalled(earlier.decided_by, places)
+    return None
+
+
+def is_outdated(step: Step, forecast: MergeForecast) -> bool:
+    """Whether merging its proposals gives something else now than the candidate: a conflict was settled otherwise."""
+    if not forecast.is_known or (not forecast.settled and forecast.conflict is None):
+        return False
+    try:
+        return forecast.tree != open_repository(step.harness).tree_of(step.candidate_commit)
+    except HarnessRepoError:
+        return False
+
+
+@dataclass(frozen=True)
+class AloneScores:
+    """Accuracy and effectiveness of a proposal measured by itself, 0-100, before and after."""
+
+    base: ScoreRow
+    candidate: ScoreRow
+
+
+@dataclass(frozen=True)
+class StepProposal:
+    """A proposal of a step, with what is known of it by itself."""
+
+    proposal: Proposal
+    approvals: list[Review]
+    # None: not measured to the end as it is now
+    alone: AloneScores | None
+    # it was made for another version than what is live
+    base_moved: bool
+
+
+def describe_proposals(proposals: Sequence[Proposal], live: str) -> list[StepProposal]:
+    """Who approved each, and how it does alone."""
+    return [
+        StepProposal(proposal, approvals(proposal), _score_alone(proposal), proposal.base_commit != live)
+        for proposal in proposals
+    ]
+
+
+def _score_alone(proposal: Proposal) -> AloneScores | None:
+    base, candidate = proposal.alone_base, proposal.alone_candidate
+    if base is None or candidate is None or not {base.state, candidate.state} <= set(ENDED):
+        return None
+    if (base.commit, candidate.commit) != (proposal.base_commit, proposal.head_commit):
+        return None
+    return AloneScores(score_overall(base), score_overall(candidate))
 
 
 def foresee_conflict(harness: Harness, proposals: Sequence[Proposal]) -> StepConflict | None:

@@ -1,5 +1,5 @@
 """Celery's way into the loop: tasks take ids, build the adapters and call it. Importing this registers them all."""
 
-from evolution.tasks import evaluations, jobs, search, sweep, traces
+from evolution.tasks import branches, evaluations, jobs, search, sweep, traces
 
-__all__ = ["evaluations", "jobs", "search", "sweep", "traces"]
+__all__ = ["branches", "evaluations", "jobs", "search", "sweep", "traces"]

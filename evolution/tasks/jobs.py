@@ -24,6 +24,7 @@ from evolution.loop.proposals import draft_proposal, fail_abandoned_drafts, fail
 from evolution.models import Cluster, Job, Proposal
 from evolution.states import JobKind
 from evolution.tasks.assigning import assign_new
+from evolution.tasks.branches import fetch_asked, push_asked
 from evolution.tasks.imports import import_staged
 from evolution.tasks.sending import send_on_commit
 
@@ -118,13 +119,15 @@ def _cluster(job: Job) -> tuple[dict[str, Any], str]:
 def _diagnose(job: Job) -> tuple[dict[str, Any], str]:
     cluster = Cluster.objects.select_related("harness").get(pk=job.target_id or 0)
     job_progress(job, 0, 1, "asking the diagnoser")
-    diagnosis = diagnose_cluster(_actor(job), cluster, build_model(chat.Role.DIAGNOSER))
-    return {"diagnosis": diagnosis.pk}, diagnosis.hypothesis
+    model = build_model(chat.Role.DIAGNOSER, str(job.parameters.get("model") or ""))
+    found = diagnose_cluster(_actor(job), cluster, model, job)
+    return {"diagnosis": found[0].pk, "diagnoses": [each.pk for each in found]}, found[0].hypothesis
 
 
 def _draft(job: Job) -> tuple[dict[str, Any], str]:
     proposal = _proposal(job)
-    draft_proposal(proposal, build_model(chat.Role.EDITOR), partial(job_progress, job))
+    model = build_model(chat.Role.EDITOR, str(job.parameters.get("model") or ""))
+    draft_proposal(proposal, model, partial(job_progress, job), job)
     return {"proposal": proposal.pk, "commit": proposal.head_commit}, proposal.title
 
 
@@ -138,4 +141,6 @@ _WORK: dict[JobKind, Callable[[Job], tuple[dict[str, Any], str]]] = {
     JobKind.DRAFT: _draft,
     JobKind.ASSIGN: assign_new,
     JobKind.IMPORT: import_staged,
+    JobKind.PUSH: push_asked,
+    JobKind.FETCH: fetch_asked,
 }

@@ -1,9 +1,11 @@
 """What people have to decide when a merge cannot: which files, how they clash, and the lines in question."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from harness_repo.git.blobs import read_blobs
 from harness_repo.git.gitio import GitRunner
@@ -32,6 +34,21 @@ class ConflictHunk:
 
 
 @dataclass(frozen=True)
+class FileSides:
+    """A file as each side of a merge has it; None where it has none, or nothing that is shown: too big, or no file."""
+
+    base: bytes | None = None
+    ours: bytes | None = None
+    theirs: bytes | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether something is there to be read, and all of it is UTF-8 text."""
+        known = [side for side in (self.base, self.ours, self.theirs) if side is not None]
+        return bool(known) and all(_is_utf8(side) for side in known)
+
+
+@dataclass(frozen=True)
 class FileConflict:
     """One file that people have to decide about."""
 
@@ -41,6 +58,11 @@ class FileConflict:
     kind: str
     # For content and add/add of text, the open ones only; the other kinds are about the file as a whole.
     hunks: tuple[ConflictHunk, ...] = ()
+    # 64 hex digits, of the path and its three versions: the same wherever these meet again, whichever side is ours.
+    key: str = ""
+    sides: FileSides = field(default_factory=FileSides)
+    # The file from top to bottom where it is merged by lines: what is settled, and what is in conflict.
+    parts: tuple[bytes | Clash, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,10 +78,12 @@ class Stage:
 class Settled:
     """What became of the conflicts that git found."""
 
-    # Path -> its content, where nobody has to decide after all.
-    files: Mapping[str, bytes]
+    # Path -> its content (None: not there), where nobody has to decide, or somebody has decided.
+    files: Mapping[str, bytes | None]
     # By path; one for each.
     open: tuple[FileConflict, ...]
+    # Those that a known resolution settled, by path.
+    known: tuple[FileConflict, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,8 +100,8 @@ def parse_conflicts(fields: Sequence[str]) -> MergeOutput:
     """Read what follows the tree in the output of `git merge-tree -z`."""
     stages: dict[str, list[Stage]] = {}
     end = fields.index("") if "" in fields else len(fields)
-    for field in fields[:end]:
-        head, _, path = field.partition("\t")
+    for record in fields[:end]:
+        head, _, path = record.partition("\t")
         stages.setdefault(path, []).append(Stage(*head.split(" ")))
     types: dict[str, set[str]] = {}
     rest = list(fields[end + 1 :])
@@ -91,30 +115,83 @@ def parse_conflicts(fields: Sequence[str]) -> MergeOutput:
 
 
 def settle_conflicts(
-    git: GitRunner, output: MergeOutput, labels: Sequence[str], scratch: Scratch | None = None
+    git: GitRunner,
+    output: MergeOutput,
+    labels: Sequence[str],
+    scratch: Scratch | None = None,
+    resolutions: Mapping[str, bytes | None] = MappingProxyType({}),
 ) -> Settled:
-    """Unite what both sides only add to Markdown, and describe the rest.
+    """Unite what both sides only add to Markdown, take what people decided by the conflict's key, describe the rest.
 
     `labels` are what git appends to a name that it had to move out of the way; `scratch` is where it merged.
     """
-    settled: dict[str, bytes] = {}
-    found: dict[str, FileConflict] = {}
+    files: dict[str, bytes | None] = {}
+    found: dict[str, list[FileConflict]] = {"open": [], "known": []}
     shas = [stage.sha for sides in output.stages.values() for stage in sides if stage.mode not in _LINK_MODES]
     blobs = read_blobs(git, shas, scratch)
-    for path, listed in output.stages.items():
-        stages = {stage.number: stage for stage in listed}
-        kind = _kind(stages, output.types.get(path, frozenset()))
-        sides = _read_sides(stages, blobs) if kind in {"content", "add/add"} else None
-        can_unite = sides is not None and _may_unite(path, stages, sides)
-        parts = _merge_parts(git, sides, can_unite=can_unite)
-        if can_unite and not any(isinstance(part, Clash) for part in parts):
-            settled[path] = b"".join(part for part in parts if isinstance(part, bytes))
-        else:
-            plain = _plain(path, labels)
-            is_binary = sides is not None and _is_binary(sides)
-            # One path may be in the way of another kind of thing: it is one decision.
-            found.setdefault(plain, FileConflict(plain, "binary" if is_binary else kind, _list_hunks(parts)))
-    return Settled(settled, tuple(found[path] for path in sorted(found)))
+    for path, names in _group(output.stages, labels).items():
+        stages = {stage.number: stage for name in names for stage in output.stages[name]}
+        types = frozenset(kind for name in names for kind in output.types.get(name, ()))
+        conflict, united = _describe(git, path, stages, _kind(stages, types), blobs)
+        if united is None and conflict.key not in resolutions:
+            found["open"].append(conflict)
+            continue
+        # What git moved out of the way is where it belongs now, or gone.
+        files |= {name: None for name in names if name != path}
+        files[path] = resolutions[conflict.key] if united is None else united
+        if united is None:
+            found["known"].append(conflict)
+    return Settled(files, _by_path(found["open"]), _by_path(found["known"]))
+
+
+def _by_path(conflicts: Sequence[FileConflict]) -> tuple[FileConflict, ...]:
+    return tuple(sorted(conflicts, key=lambda conflict: conflict.path))
+
+
+def _group(stages: Mapping[str, Sequence[Stage]], labels: Sequence[str]) -> dict[str, list[str]]:
+    """Path -> the names that it has in the merge: one may be in the way of another kind of thing."""
+    groups: dict[str, list[str]] = {}
+    for name in stages:
+        groups.setdefault(_plain(name, labels), []).append(name)
+    return groups
+
+
+def _describe(
+    git: GitRunner, path: str, stages: Mapping[str, Stage], kind: str, blobs: Mapping[str, bytes | None]
+) -> tuple[FileConflict, bytes | None]:
+    """The conflict, and what the file becomes where nobody has to decide after all."""
+    sides = _read_sides(stages, blobs) if kind in {"content", "add/add"} else None
+    can_unite = sides is not None and _may_unite(path, stages, sides)
+    parts = _merge_parts(git, sides, can_unite=can_unite)
+    if can_unite and not any(isinstance(part, Clash) for part in parts):
+        return FileConflict(path, kind), b"".join(part for part in parts if isinstance(part, bytes))
+    if sides is not None and _is_binary(sides):
+        kind = "binary"
+    versions = FileSides(*(_content(stages.get(number), blobs) for number in (_BASE, _OURS, _THEIRS)))
+    key = _key(path, stages)
+    return FileConflict(path, kind, _list_hunks(parts), key, versions, tuple(parts)), None
+
+
+def _key(path: str, stages: Mapping[str, Stage]) -> str:
+    known = {number: f"{stage.mode} {stage.sha}" for number, stage in stages.items()}
+    base, *sides = (known.get(number, "-") for number in (_BASE, _OURS, _THEIRS))
+    return hashlib.sha256(
+        "\0".join([path, base, *sorted(sides)]).encode("utf-8", "surrogateescape")
+    ).hexdigest()
+
+
+def _content(stage: Stage | None, blobs: Mapping[str, bytes | None]) -> bytes | None:
+    if stage is None or stage.mode in _LINK_MODES:
+        return None
+    content = blobs[stage.sha]
+    return content if content is not None and len(content) <= _MAX_BYTES else None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _may_unite(path: str, stages: Mapping[str, Stage], sides: Sides) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from harness_repo.git.quoted import read_pair, unquote
@@ -11,6 +11,7 @@ DiffKind = Literal["+", "-", " "]
 
 _HEADER = "diff --git "
 _RANGES = re.compile(r"@@ -([0-9]+)(?:,([0-9]+))? \+([0-9]+)(?:,([0-9]+))? @@.*")
+_SIMILARITY = re.compile(r"similarity index ([0-9]{1,3})%")
 _STATUSES = {
     "new file mode ": "added",
     "deleted file mode ": "removed",
@@ -27,8 +28,10 @@ class DiffLine:
     kind: DiffKind
     old: int | None
     new: int | None
-    # Without the line's end.
+    # Without the line's end: the LF, not a CR before it.
     text: str
+    # False for a last line that no LF ends.
+    has_newline: bool = True
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ class FileDiff:
     # The path before, when it is another one.
     old_path: str | None = None
     is_binary: bool = False
+    # Of a renamed file, how much stayed the same, in percent.
+    similarity: int | None = None
+    # As git writes them (100644, 100755, 120000, 160000), where they are not the same.
+    old_mode: str = ""
+    new_mode: str = ""
 
 
 def parse_diff(text: str) -> list[FileDiff]:
@@ -89,6 +97,9 @@ class _Names:
     new: str
     status: str = "modified"
     is_binary: bool = False
+    similarity: int | None = None
+    old_mode: str = ""
+    new_mode: str = ""
     hunks: list[Hunk] = field(default_factory=list)
 
 
@@ -104,7 +115,9 @@ def _read_file(lines: _Lines) -> FileDiff:
             _read_header(names, lines.next())
     is_moved = names.status == "renamed"
     path = names.old if names.status == "removed" else names.new
-    return FileDiff(path, names.status, names.hunks, names.old if is_moved else None, names.is_binary)
+    old_path = names.old if is_moved else None
+    extra = (names.is_binary, names.similarity, names.old_mode, names.new_mode)
+    return FileDiff(path, names.status, names.hunks, old_path, *extra)
 
 
 def _read_header(names: _Names, line: str) -> None:
@@ -118,6 +131,17 @@ def _read_header(names: _Names, line: str) -> None:
         names.new = unquote(line.partition(" to ")[2])
     elif line.startswith(("Binary files ", "GIT binary patch")):
         names.is_binary = True
+    else:
+        _read_figures(names, line)
+
+
+def _read_figures(names: _Names, line: str) -> None:
+    if found := _SIMILARITY.fullmatch(line):
+        names.similarity = int(found[1])
+    elif line.startswith("old mode "):
+        names.old_mode = line.removeprefix("old mode ")
+    elif line.startswith("new mode "):
+        names.new_mode = line.removeprefix("new mode ")
 
 
 def _read_hunk(lines: _Lines) -> Hunk:
@@ -132,6 +156,7 @@ def _read_hunk(lines: _Lines) -> Hunk:
         # Some tools take the space off an empty line.
         kind, text = line[:1] or " ", line[1:]
         if kind == _NO_NEWLINE:
+            _end_without_newline(found)
             continue
         if kind not in "+- " or (kind != "+" and not old_left) or (kind != "-" and not new_left):
             raise ValueError(f"not a unified diff: {line[:80]!r}")
@@ -143,4 +168,10 @@ def _read_hunk(lines: _Lines) -> Hunk:
         new, new_left = (new + 1, new_left - 1) if kind != "-" else (new, new_left)
     while lines.is_next(_NO_NEWLINE):
         lines.next()
+        _end_without_newline(found)
     return Hunk(header, found)
+
+
+def _end_without_newline(found: list[DiffLine]) -> None:
+    if found:
+        found[-1] = replace(found[-1], has_newline=False)

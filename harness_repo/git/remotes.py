@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from harness_repo.git.addresses import RemotePolicy, check_address
 from harness_repo.git.arrivals import Arrival, fetch_refs, find_default_branch, forget_arrivals
+from harness_repo.git.building import building_repository, initialise
 from harness_repo.git.contact import contact, remote_failure, served_by
-from harness_repo.git.errors import BadRef, MissingRef, RemoteFailed, StaleBase
+from harness_repo.git.errors import BadRef, HarnessRepoError, MissingRef, RemoteFailed, StaleBase
 from harness_repo.git.gitio import GitRunner
 from harness_repo.git.locks import hold_lock
 from harness_repo.git.names import check_new_ref_name, check_ref_name
@@ -28,14 +30,17 @@ from harness_repo.git.refs import (
     read_ref,
     update_refs,
 )
-from harness_repo.git.repository import MAIN, HarnessRepository, building_repository, initialise
+from harness_repo.git.repository import MAIN, HarnessRepository
 from harness_repo.git.snapshots import check_size
 
 LOCAL_ONLY = RemotePolicy()
+NOTHING_EXPECTED: Mapping[str, str] = MappingProxyType({})
 ORIGIN = "origin"
 # A remote's HEAD, beside its branches: one may be called HEAD/x.
 _HEADS = "refs/remote-heads/"
 _FETCH_LOCK = "workbench-fetch.lock"
+# How long what was pushed waits for a fetch that is at work, to be noted as what the remote has.
+_NOTE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -112,16 +117,27 @@ def fetch_remote(repository: HarnessRepository, remote: Remote) -> FetchResult:
     return FetchResult(branches, _skipped(arrival, branches))
 
 
-def push_remote(repository: HarnessRepository, remote: Remote, refs: Sequence[str]) -> list[str]:
+def push_remote(
+    repository: HarnessRepository,
+    remote: Remote,
+    refs: Sequence[str],
+    *,
+    expected: Mapping[str, str] = NOTHING_EXPECTED,
+) -> list[str]:
     """Put branches and tags of ours on the remote: all or none, never over what it has there.
 
     Each is `SOURCE[:DESTINATION]`; without a destination it keeps its name, but main goes where remote_branch says,
-    which is asked for if nobody knows. Returns them as SOURCE, or SOURCE:DESTINATION where the names differ. Raises
-    StaleBase when the remote has other work there, BadRemote, RemoteFailed, MissingRef, BadRef.
+    which is asked for if nobody knows. Returns them as SOURCE, or SOURCE:DESTINATION where the names differ. What
+    went to branches stands on refs/remotes/<name>/* then, as after a fetch. Raises StaleBase when the remote has other
+    work there, or a ref of ours is not at the commit that is `expected` of it; BadRemote, RemoteFailed, MissingRef,
+    BadRef.
     """
     address = check_address(remote.address, remote.policy)
     git = GitRunner(repository.path)
     found = [_find_ref(git.path, *_split_spec(ref)) for ref in refs]
+    for push in found:
+        if expected.get(push.source, push.sha) != push.sha:
+            raise StaleBase(f"{push.source} has moved on: look at it, and decide again")
     if any(push.source == MAIN and not push.target for push in found) and not _known_branch(
         repository, remote
     ):
@@ -141,7 +157,14 @@ def push_remote(repository: HarnessRepository, remote: Remote, refs: Sequence[st
         raise StaleBase(f"{remote.name} has moved on: fetch, and decide again")
     if result.code:
         raise remote_failure("push", result, remote.policy)
+    _note_pushed(git, remote, pushes)
     return [push.text for push in pushes]
+
+
+def fetched_branches(repository: HarnessRepository, remote: str, prefix: str = "") -> dict[str, str]:
+    """The remote's branches whose names begin so (a whole part: "proposal/"), as they were fetched or pushed last."""
+    found = list_refs(GitRunner(repository.path), f"{REMOTES}{check_new_ref_name(remote)}/{prefix}")
+    return {f"{prefix}{name}": sha for name, sha in found.items()}
 
 
 def remote_branch(repository: HarnessRepository, remote: Remote) -> str:
@@ -194,6 +217,17 @@ class _Push:
     @property
     def text(self) -> str:
         return self.source if self.source == self.target else f"{self.source}:{self.target}"
+
+
+def _note_pushed(git: GitRunner, remote: Remote, pushes: Sequence[_Push]) -> None:
+    """Keep what the remote has now; a fetch that came earlier, and knows less, is waited for."""
+    prefix = f"{REMOTES}{check_new_ref_name(remote.name)}/"
+    moves: dict[str, str | None] = {
+        f"{prefix}{push.target}": push.sha for push in pushes if push.kind == BRANCHES
+    }
+    # It is on the remote all the same, and the next fetch tells.
+    with suppress(HarnessRepoError), hold_lock(git.path, _FETCH_LOCK, seconds=_NOTE_SECONDS):
+        update_refs(git, moves)
 
 
 def _split_spec(spec: str) -> tuple[str, str]:

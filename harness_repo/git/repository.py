@@ -4,13 +4,11 @@ All work is done on objects, never in a checkout; every ref moves by compare-and
 business of `format`.
 """
 
-import contextlib
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from harness_repo.git.building import MAIN, building_repository, write_first
 from harness_repo.git.commitinfo import CommitInfo
 from harness_repo.git.commits import (
     FileChange,
@@ -27,12 +25,19 @@ from harness_repo.git.errors import (
     HarnessRepoError,
     MissingRef,
     NothingToCommit,
-    RepoExists,
     StaleBase,
 )
 from harness_repo.git.gitio import GitRunner
 from harness_repo.git.locks import writer_lock
-from harness_repo.git.merges import MergeCheck, check_merge, merge_trees, revert_tree
+from harness_repo.git.merges import (
+    NO_RESOLUTIONS,
+    MergeCheck,
+    Resolutions,
+    check_merge,
+    contains,
+    revert_tree,
+)
+from harness_repo.git.merging import Merging
 from harness_repo.git.names import check_new_ref_name, check_path, check_ref_name
 from harness_repo.git.objects import Author, ObjectReader, ObjectWriter
 from harness_repo.git.refs import (
@@ -40,7 +45,6 @@ from harness_repo.git.refs import (
     REMOTES,
     SOURCE_TAGS,
     TAGS,
-    ZERO,
     delete_ref,
     list_refs,
     make_tag,
@@ -53,8 +57,6 @@ from harness_repo.git.trees import edit_tree, find_entry
 from harness_repo.snapshot import Snapshot
 
 __all__ = ["MAIN", "Author", "CommitInfo", "Edits", "FileChange", "HarnessRepository", "MergeCheck"]
-
-MAIN = "main"
 
 _HEX = frozenset("0123456789abcdef")
 _ID_LENGTH = 40
@@ -80,7 +82,7 @@ class HarnessRepository:
         It appears at once, complete: of two processes that create it, one succeeds.
         """
         with building_repository(path) as runner:
-            _write_first(runner, files, author, message)
+            write_first(runner, files, author, message)
         return cls(path)
 
     def resolve(self, ref: str) -> str:
@@ -133,26 +135,29 @@ class HarnessRepository:
         author: Author,
         message: str,
         expected_head: str | None = None,
+        onto: str | None = None,
     ) -> str:
         """Put one commit with `edits` (None deletes) on `parent`, move the branch to it, and return its id.
 
-        The branch must be at `expected_head` (default: `parent`), or not exist; else StaleBase. Raises
+        With `onto` the edits are of the files of that version, which becomes a second parent: the branch goes on from
+        there. The branch must be at `expected_head` (default: `parent`), or not exist; else StaleBase. Raises
         NothingToCommit, BadPath, TooLarge, BadRef, MissingRef, RepoBusy; then no branch has moved. What main has
         is never lost: there the parent builds on the head. When it returns, objects and branch are on the disk.
         """
         check_new_ref_name(branch)
         base = self.resolve(parent)
+        parents = [base] if onto is None else [base, self.resolve(onto)]
         expected = self._expected(branch, base, expected_head)
         self._keep_main(branch, base, expected)
         writer = self._writer()
         standing = Standing(self._git, writer)
-        standing.need(base)
+        standing.need(*parents)
         with ObjectReader(self._git) as reader:
-            old = read_links(reader, base).tree
+            old = read_links(reader, parents[-1]).tree
             tree = edit_tree(reader, writer, old, edits)
         if tree == old:
             raise NothingToCommit("the edits change nothing")
-        new = write_commit(writer, tree, [base], author, message)
+        new = write_commit(writer, tree, parents, author, message)
         return self._move(branch, new, expected, writer, standing)
 
     def merge(
@@ -164,34 +169,68 @@ class HarnessRepository:
         author: Author,
         message: str,
         expected_head: str | None = None,
+        resolutions: Resolutions = NO_RESOLUTIONS,
     ) -> str:
         """Merge `heads` one after the other onto `base`, move the branch to the result, and return its id.
 
         The branch must be at `expected_head` (default: `base`), or not exist; else StaleBase. A head that
-        is already contained is skipped. Raises MergeConflict, and then nothing has moved; NothingToCommit.
+        is already contained is skipped. What people decided of conflicts, by their keys, is taken. Raises
+        MergeConflict where one is open, and then nothing has moved; NothingToCommit.
         """
         check_new_ref_name(branch)
-        start = current = self.resolve(base)
+        start = self.resolve(base)
         expected = self._expected(branch, start, expected_head)
         self._keep_main(branch, start, expected)
-        writer = self._writer()
-        standing = Standing(self._git, writer)
-        for head in [self.resolve(head) for head in heads]:
-            if not self._contains(current, head):
-                tree = merge_trees(self._git, writer, current, head)
-                standing.need(current, head, tree)
-                current = write_commit(writer, tree, [current, head], author, message)
-                writer.flush()
-        if current == start:
-            raise NothingToCommit("everything to merge is contained already")
-        return self._move(branch, current, expected, writer, standing)
+        made = self._merging(author, message, resolutions)
+        new = made.merge_heads(start, [self.resolve(head) for head in heads])
+        return self._move(branch, new, expected, made.writer, made.standing)
 
-    def check_merge(self, base: str, heads: Sequence[str]) -> MergeCheck:
-        """Whether `merge` of the heads onto `base` would succeed, and if not, what is in conflict.
+    def build_merge(
+        self, base: str, heads: Sequence[str], *, author: Author, message: str, resolutions: Resolutions
+    ) -> str:
+        """As `merge`, but no branch moves: what is made can be looked at first, and `move_branch` takes it."""
+        return self._merging(author, message, resolutions).merge_heads(
+            self.resolve(base), [self.resolve(head) for head in heads]
+        )
+
+    def build_rebase(
+        self, head: str, onto: str, *, author: Author, message: str, resolutions: Resolutions
+    ) -> str:
+        """A commit after `head` that takes in `onto`, with the files that merging the head onto it gives.
+
+        No branch moves. Raises MergeConflict; NothingToCommit when the head has it already.
+        """
+        return self._merging(author, message, resolutions).take_in(self.resolve(head), self.resolve(onto))
+
+    def move_branch(self, branch: str, new: str, *, expected_head: str | None) -> None:
+        """Put a branch other than main from where it is expected (None: there is none) to a commit; StaleBase."""
+        check_new_ref_name(branch)
+        if branch == MAIN:
+            raise BadRef("main moves by advance_main")
+        target = self.resolve(new)
+        expected = None if expected_head is None else self.resolve(expected_head)
+        standing = Standing(self._git, self._writer())
+        standing.need(target)
+        move_ref(self._git, BRANCHES + branch, target, expected, check=lambda: standing.check(target))
+
+    def tree_of(self, ref: str) -> str:
+        """The id of a version's tree: two versions with the same one have the same files."""
+        return self._links(self.resolve(ref)).tree
+
+    def check_merge(
+        self,
+        base: str,
+        heads: Sequence[str],
+        *,
+        resolutions: Resolutions = NO_RESOLUTIONS,
+        rebasing: bool = False,
+    ) -> MergeCheck:
+        """Whether `merge` of the heads (with `rebasing`: each after build_rebase) would succeed; if not, why.
 
         Nothing moves and nothing is written.
         """
-        return check_merge(self._git, self.resolve(base), [self.resolve(head) for head in heads])
+        commits = [self.resolve(head) for head in heads]
+        return check_merge(self._git, self.resolve(base), commits, resolutions, rebasing=rebasing)
 
     def revert(
         self, branch: str, commit: str, *, expected_head: str, author: Author, message: str = ""
@@ -323,9 +362,12 @@ class HarnessRepository:
         answer = self._git.run("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked).text
         return answer.split(" ")[0] if answer.endswith(" commit") else None
 
+    def _merging(self, author: Author, message: str, resolutions: Resolutions) -> Merging:
+        writer = self._writer()
+        return Merging(self._git, writer, Standing(self._git, writer), author, message, resolutions)
+
     def _contains(self, descendant: str, ancestor: str) -> bool:
-        arguments = ("merge-base", "--is-ancestor", ancestor, descendant)
-        return descendant == ancestor or self._git.run(*arguments, allowed=(0, 1)).code == 0
+        return contains(self._git, descendant, ancestor)
 
     def _links(self, commit: str) -> Links:
         with ObjectReader(self._git) as reader:
@@ -356,41 +398,3 @@ class HarnessRepository:
         """Refuse to move main to what does not build on it."""
         if branch == MAIN and head is not None and not self._contains(base, head):
             raise StaleBase(f"main would lose its commits: {base[:12]} does not build on {head[:12]}")
-
-
-@contextlib.contextmanager
-def building_repository(path: Path | str) -> Iterator[GitRunner]:
-    """Give a hidden folder to build a repository in, which appears at the path, complete, when the block ends well.
-
-    RepoExists if the path is taken; of two that build at once, one succeeds.
-    """
-    target = Path(path).absolute()
-    if target.exists():
-        raise RepoExists(f"there is something at {target}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    building = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    try:
-        yield GitRunner(building)
-        building.chmod(0o755)
-        try:
-            building.rename(target)
-        except OSError as failure:
-            raise RepoExists(f"there is something at {target}") from failure
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
-
-
-def initialise(runner: GitRunner) -> None:
-    """Make the folder an empty bare repository whose HEAD is main."""
-    runner.run("init", "--quiet", "--bare", "--template=", f"--initial-branch={MAIN}")
-
-
-def _write_first(runner: GitRunner, files: Mapping[str, bytes], author: Author, message: str) -> None:
-    """Make the folder a bare repository with one commit on main."""
-    initialise(runner)
-    writer = ObjectWriter(runner.path / "objects")
-    with ObjectReader(runner) as reader:
-        tree = edit_tree(reader, writer, None, files)
-    first = write_commit(writer, tree, [], author, message)
-    writer.flush()
-    runner.run("update-ref", f"{BRANCHES}{MAIN}", first, ZERO)

@@ -33,6 +33,9 @@ def test_conflicts_and_history_fit_the_screen(
     page.goto(f"{live_server.url}{world.url('steps/')}")
     expect(page.locator("#conflicts")).to_contain_text("both change the same lines")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_role("link", name="Settle it here").click()
+    expect(page.locator(".conflict-place")).to_have_count(1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.goto(f"{live_server.url}{world.url('files/')}?path=prompts/role.md")
     page.locator(".panel-head").get_by_role("link", name="History").click()
     expect(page.locator("h1")).to_contain_text("prompts/role.md")

@@ -67,12 +67,19 @@ def diagnosis_answer(*evidence: dict[str, Any], **fields: Any) -> dict[str, Any]
     return {
         "cluster_name": "券后价报错",
         "cluster_description": "价格没有查工具。",
+        "hypotheses": [hypothesis(*evidence, **fields)],
+    }
+
+
+def hypothesis(*evidence: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "category": "missing_instruction",
         "part": "skill",
         "path": SKILL,
         "hypothesis": "技能没有要求查优惠券。",
         "confidence": 0.7,
         "evidence": list(evidence),
-        "first_wrong_turn": 1,
+        "first_wrong_turns": [],
         "changes": [f"在 {SKILL} 增加步骤"],
         "refuted_by": "查了优惠券仍然报错",
         **fields,

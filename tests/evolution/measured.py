@@ -15,6 +15,7 @@ from evolution.loop.evaluation import build_scorer, create_evaluation
 from evolution.loop.repositories import open_repository
 from evolution.models import DatasetVersion, Evaluation, Harness, Proposal, Step
 from evolution.ports import NamedModel
+from evolution.states import ReleaseKind
 from harness_repo.runtime.chat import ChatError, ChatReply, ChatRequest, Usage
 
 ANNA = Actor("anna", Role.OPERATOR)
@@ -153,3 +154,17 @@ def make_measured_step(role: bytes, known: bytes = b"knows: q1 q2\n") -> Step:
     harness = make_harness(role=known)
     make_version(harness, MANY)
     return measure(steps.merge_step(DEV, harness, [make_proposal(harness, role)]))
+
+
+def move_live(harness: Harness, edits: dict[str, bytes]) -> str:
+    """Make another version live, as a promotion would; returns its commit."""
+    repository = open_repository(harness)
+    number = harness.releases.count() + 1
+    commit = repository.commit(
+        "main", edits, parent=repository.resolve("main"), author=author_of(DEV), message="m"
+    )
+    repository.tag(f"release/{number}", commit, "m", author_of(DEV))
+    harness.releases.create(
+        number=number, kind=ReleaseKind.PROMOTION, commit=commit, tag=f"release/{number}", actor="x"
+    )
+    return commit

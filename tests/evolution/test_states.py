@@ -20,7 +20,7 @@ ALLOWED: dict[type[TextChoices], str] = {
     states.ImportState: (
         "preview>queued queued>running queued>failed running>finished running>failed failed>queued failed>running"
     ),
-    states.DiagnosisState: "open>accepted open>rejected accepted>rejected rejected>open",
+    states.DiagnosisState: "open>accepted open>rejected accepted>rejected accepted>open rejected>open",
     states.ProposalState: (
         "drafting>drafted drafting>failed drafted>confirmed drafted>rejected drafted>drafting "
         "failed>drafting failed>rejected "

@@ -8,6 +8,7 @@ from evolution.errors import MoveRefused, StaleState
 from evolution.models import Cluster, Event, Harness
 from evolution.states import ClusterState, HarnessKind
 from evolution.transitions import change, move
+from tests.audit_trail import have_it_refuse
 
 DEVELOPER = Actor("dev", Role.DEVELOPER)
 
@@ -62,3 +63,11 @@ def test_a_role_includes_those_below_it() -> None:
     Actor("op", Role.OPERATOR).require(Role.DEVELOPER)
     with pytest.raises(NotAllowed, match="needs operator"):
         DEVELOPER.require(Role.OPERATOR)
+
+
+def test_the_audit_trail_is_not_emptied_either(cluster: Cluster) -> None:
+    move(cluster, ClusterState.IGNORED, DEVELOPER)
+    have_it_refuse()
+    with pytest.raises(Error, match="append-only"), transaction.atomic():
+        connection.cursor().execute("TRUNCATE evolution_event")
+    assert Event.objects.get().actor == "dev"

@@ -28,6 +28,7 @@ from workbench import json_tree, rehearsal, text_marks, trajectories
 from workbench.conflict_names import name_conflict
 from workbench.error_names import name_budget, name_error, name_model_role
 from workbench.event_names import name_deed, name_kind
+from workbench.fault_names import explain_outside, name_fault, name_part
 from workbench.flip_names import name_flip
 from workbench.job_words import describe_job
 from workbench.policy_words import explain_policy
@@ -239,6 +240,9 @@ register.filter("budget_name", name_budget)
 register.filter("model_role", name_model_role)
 register.filter("kind_name", name_kind)
 register.filter("deed_name", name_deed)
+register.filter("fault_name", name_fault)
+register.filter("part_name", name_part)
+register.filter("explain_outside", explain_outside)
 register.filter("describe_job", describe_job)
 register.filter("explain_policy", explain_policy)
 register.simple_tag(render_sparkline, name="sparkline")

@@ -7,15 +7,20 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_safe
 
+from evolution.adapters.chat import Role as ModelRole
+from evolution.adapters.model_choice import list_models
 from evolution.models import Cluster, Harness
 from evolution.queries import cluster_figures, cluster_likeness
 from evolution.queries import clusters as cluster_queries
 from evolution.queries.case_filters import CaseFilter
+from evolution.queries.diagnoses import list_answers, list_standing
 from evolution.queries.events import list_events_about
 from evolution.queries.releases import list_release_days
-from evolution.states import CaseState, DiagnosisState, JobKind
+from evolution.states import CaseState, JobKind
 from workbench.access import Request, get_for, told
+from workbench.answer_view import view_answers
 from workbench.charts import timeline_figure
+from workbench.fault_names import list_parts
 from workbench.forms import MembersForm
 from workbench.next_steps import find_next_step
 from workbench.rendering import refresh_when_done, render_page
@@ -62,12 +67,14 @@ def cluster_page(request: Request, harness: str, number: int) -> HttpResponse:
 
 
 def _diagnoses(cluster: Cluster, harness: Harness) -> dict[str, Any]:
-    diagnoses = cluster_queries.list_diagnoses(cluster)
-    standing = [diagnosis for diagnosis in diagnoses if diagnosis.state != DiagnosisState.REJECTED]
+    answers = list_answers(cluster)
     return {
-        "diagnoses": [(diagnosis, cluster_queries.list_quotes(diagnosis)) for diagnosis in diagnoses],
-        "rejections": cluster_queries.list_rejections(diagnoses),
-        "next": find_next_step(cluster, harness.name, standing),
+        "answers": view_answers(answers),
+        "next": find_next_step(cluster, harness.name, list_standing(answers)),
+        "diagnosers": list_models(ModelRole.DIAGNOSER),
+        "editors": list_models(ModelRole.EDITOR),
+        "parts": list_parts(),
+        "datasets": harness.datasets.order_by("name"),
     }
 
 

@@ -10,6 +10,8 @@ from django.views.decorators.http import require_POST, require_safe
 from evolution.actions import clusters as cluster_actions
 from evolution.actions import diagnosis as diagnosis_actions
 from evolution.actors import Role
+from evolution.adapters.chat import Role as ModelRole
+from evolution.adapters.model_choice import check_model
 from evolution.models import Cluster, Harness
 from evolution.queries import clusters as cluster_queries
 from evolution.queries.case_filters import UNCLUSTERED, CaseFilter
@@ -18,6 +20,7 @@ from evolution.queries.cluster_likeness import suggest_clusters
 from evolution.states import ClusterState, JobKind
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.case_options import draw_options, read_surroundings
+from workbench.diagnosis_forms import ModelForm
 from workbench.forms import (
     CasePlaceForm,
     ClusterFilterForm,
@@ -186,8 +189,13 @@ def reopen(request: Request, harness: str, number: int) -> HttpResponse:
 
 @require_POST
 def diagnose(request: Request, harness: str, number: int) -> HttpResponse:
-    """Have the diagnoser look for the cause of a cluster."""
+    """Have the diagnoser look for the cause of a cluster, or a model that is named."""
     cluster = get_for(request, harness, Cluster, number=number)
     with told(request):
-        diagnosis_actions.start_diagnosis(actor_of(request), cluster)
+        actor_of(request).require(Role.DEVELOPER)
+        model = read_form(ModelForm(request.POST))["model"]
+        check_model(ModelRole.DIAGNOSER, model)
+        job = diagnosis_actions.start_diagnosis(actor_of(request), cluster, model)
+        if job.parameters.get("model", "") != model:
+            messages.info(request, _("A diagnosis is under way; ask the other model when it is done."))
     return redirect("cluster", harness, number)

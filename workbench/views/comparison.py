@@ -19,6 +19,7 @@ from evolution.queries import evaluations as evaluation_queries
 from workbench.access import Request, get_for, get_harness_for
 from workbench.flip_names import name_counts
 from workbench.parameters import read_number
+from workbench.proposal_parts import describe_compared_halves
 from workbench.rendering import render_page
 from workbench.text_marks import mark_words, reveal
 
@@ -100,6 +101,7 @@ def _flips(request: Request, base: Evaluation, candidate: Evaluation) -> dict[st
         "total": sum(counts.values()),
         "flipped": counts.get("fixed", 0) + counts.get("broken", 0),
         "step": comparison_queries.step_between(base, candidate),
+        **describe_compared_halves(base, candidate),
         **filters,
     }
 

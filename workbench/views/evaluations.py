@@ -118,7 +118,9 @@ def cancel(request: Request, harness: str, pk: int) -> HttpResponse:
     evaluation = get_evaluation(request, harness, pk)
     with told(request, _("The evaluation is cancelled; it can be resumed.")):
         evaluation_actions.cancel_evaluation(actor_of(request), evaluation)
-    step = read_number(request.POST.get("step", ""))
+    step, proposal = (read_number(request.POST.get(name, "")) for name in ("step", "proposal"))
+    if proposal is not None:
+        return redirect("proposal", harness, proposal)
     return redirect("evaluation", harness, pk) if step is None else redirect("step", harness, step)
 
 

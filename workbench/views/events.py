@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from evolution.models import Cluster, Diagnosis, Event, Harness, Release, Step
 from evolution.queries import events as event_queries
 from workbench.access import Request, get_harness_for
+from workbench.event_forms import EventFilterForm
 from workbench.rendering import render_page
 
 # The page of a record by kind.
@@ -38,10 +39,29 @@ class LinkedEvent:
 def event_list(request: Request, harness: str) -> HttpResponse:
     """List what happened, newest first."""
     record = get_harness_for(request, harness)
-    text = request.GET.get("text", "")[:100]
-    page = event_queries.list_events(record, request.GET.get("page", 1), text=text)
-    context = {"page": page, "events": link_events(record, list(page.object_list)), "text": text}
+    form = EventFilterForm(request.GET)
+    page = event_queries.list_events(record, request.GET.get("page", 1), form.wanted())
+    context = {
+        "page": page,
+        "events": link_events(record, list(page.object_list)),
+        "form": form,
+        "kinds": event_queries.list_kinds(record),
+        "is_narrowed": any(form.data.values()),
+    }
     return render_page(request, "events.html", context, record)
+
+
+@require_safe
+def export(request: Request, harness: str) -> StreamingHttpResponse:
+    """All that passes the filters, with every column, as JSON Lines or CSV."""
+    record = get_harness_for(request, harness)
+    fmt = request.GET.get("format", "")
+    fmt = fmt if fmt in event_queries.FORMATS else event_queries.FORMATS[0]
+    lines = event_queries.export_events(record, fmt, EventFilterForm(request.GET).wanted())
+    kind = "text/csv" if fmt == "csv" else "application/x-ndjson"
+    answer = StreamingHttpResponse(lines, content_type=f"{kind}; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{record.name}-audit-trail.{fmt}"'
+    return answer
 
 
 def link_events(harness: Harness, events: list[Event]) -> list[LinkedEvent]:

@@ -1,16 +1,22 @@
 """The commits that changed one file of a harness, and what one of them did to it."""
 
+import contextlib
+from urllib.parse import urlencode
+
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from evolution.loop.repositories import open_repository
 from harness_repo.git.commits import FileChange
 from harness_repo.git.diffs import parse_diff
-from harness_repo.git.errors import HarnessRepoError
+from harness_repo.git.errors import HarnessRepoError, MissingRef
 from harness_repo.git.repository import HarnessRepository
 from workbench.access import Request, get_harness_for
-from workbench.diff_view import FileView, view_diff
+from workbench.diff_page import Change, answer_file, show_change
+from workbench.diff_view import Sources
 from workbench.rendering import render_page
 
 _SHOWN = 100
@@ -29,7 +35,7 @@ def file_history(request: Request, harness: str) -> HttpResponse:
         context |= {
             "changes": changes,
             "shown": shown,
-            "files": _view_change(repository, shown) if shown else [],
+            "diff": show_change(request, _view_change(repository, harness, shown)) if shown else None,
             "is_cut": len(changes) == _SHOWN,
         }
     except (HarnessRepoError, ValueError) as error:
@@ -43,6 +49,39 @@ def _choose(changes: list[FileChange], commit: str) -> FileChange | None:
     return next(asked, changes[0] if changes else None)
 
 
-def _view_change(repository: HarnessRepository, change: FileChange) -> list[FileView]:
-    paths = [path for path in (change.old_path, change.path) if path]
-    return view_diff(parse_diff(repository.change_of(change.commit.sha, paths)))
+def _view_change(repository: HarnessRepository, harness: str, shown: FileChange) -> Change:
+    return _read_change(repository, harness, shown.commit.sha, [shown.old_path or "", shown.path])
+
+
+def _read_change(repository: HarnessRepository, harness: str, commit: str, paths: list[str]) -> Change:
+    """What a commit did to a file; `paths` are its names before and after."""
+    names = list(dict.fromkeys(path for path in paths if path))
+    query = urlencode({"commit": commit, "name": names}, doseq=True, errors="replace")
+    address = f"{reverse('history_file', args=[harness])}?{query}"
+    parents = repository.log(commit, 1)[0].parents
+    base = _read_files(repository, parents[0], names) if parents else {}
+    sources = Sources(base, _read_files(repository, commit, names))
+    return Change(parse_diff(repository.change_of(commit, names)), sources, commit, address)
+
+
+def _read_files(repository: HarnessRepository, commit: str, paths: list[str]) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for path in paths:
+        with contextlib.suppress(MissingRef):
+            found[path] = repository.read_file(commit, path)
+    return found
+
+
+@require_safe
+def history_file(request: Request, harness: str) -> HttpResponse:
+    """A part of what a commit (?commit=) did to a file (?name=, once or twice); see `answer_file`."""
+    record = get_harness_for(request, harness)
+    try:
+        repository = open_repository(record)
+        commit = repository.resolve(request.GET.get("commit", ""))
+        change = _read_change(repository, harness, commit, request.GET.getlist("name"))
+    except (HarnessRepoError, ValueError) as error:
+        raise Http404(str(error)) from error
+    query = urlencode({"path": request.GET.get("path", ""), "ref": commit})
+    back = f"{reverse('file_history', args=[harness])}?{query}"
+    return answer_file(request, change, record, {"back": back, "back_name": _("History")})

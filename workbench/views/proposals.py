@@ -1,23 +1,36 @@
-"""Proposals: the list, the review page (why, what, diff), and the reviewer's actions."""
+"""Proposals: the list, and the page on which a change is judged: why, what, flags, threads and the diff."""
+
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import proposals as proposal_actions
+from evolution.actions.reviews import Place
+from evolution.actors import Role
 from evolution.loop.repositories import open_repository
-from evolution.models import Harness, Proposal
+from evolution.models import Proposal
 from evolution.queries import clusters as cluster_queries
 from evolution.queries import proposals as proposal_queries
+from evolution.queries.reviews import may_approve_alone, read_standing, summarise
 from evolution.states import JobKind, ProposalState
-from harness_repo.git.diffs import parse_diff
 from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
-from workbench.diff_view import FileView, view_diff
-from workbench.forms import FileForm, InstructionForm, first_error, read_reason
-from workbench.rendering import refresh_when_done, render_page
+from workbench.branch_view import view_branch
+from workbench.diff_page import DiffPage, show_diff
+from workbench.forms import InstructionForm, first_error, read_reason
+from workbench.proposal_list import arrange, read_order
+from workbench.proposal_parts import describe_parts
+from workbench.rendering import refresh_when_done, render_page, wanted_part
+from workbench.review_flags import count_flags
+from workbench.review_notes import ReviewNotes, read_notes
+from workbench.review_places import locate_notes
 
 # The states in which a person may still change the files.
 UNDER_REVIEW = {ProposalState.DRAFTED, ProposalState.CONFIRMED}
@@ -25,12 +38,14 @@ UNDER_REVIEW = {ProposalState.DRAFTED, ProposalState.CONFIRMED}
 
 @require_safe
 def proposal_list(request: Request, harness: str) -> HttpResponse:
-    """List proposals, those that wait for review first."""
+    """List proposals, those that wait for review first, or in the order asked for."""
     record = get_harness_for(request, harness)
-    state = request.GET.get("state", "live")
+    state, order = request.GET.get("state", "live"), read_order(request.GET)
     proposals = list(proposal_queries.list_proposals(record, state))
+    rows = arrange(proposals, summarise(proposals), count_flags(proposals), order)
     context = {
-        "proposals": proposals,
+        "rows": rows,
+        "order": order,
         "conflicting": proposal_queries.find_conflicting(proposals),
         "state": state,
         "states": ProposalState.choices,
@@ -38,65 +53,108 @@ def proposal_list(request: Request, harness: str) -> HttpResponse:
     return render_page(request, "proposals.html", context, record)
 
 
-def _get(request: Request, harness: str, pk: int) -> Proposal:
-    proposals = Proposal.objects.select_related("harness", "diagnosis__cluster", "step")
+def get_proposal(request: Request, harness: str, pk: int) -> Proposal:
+    """The proposal with what its page needs, or 404."""
+    proposals = Proposal.objects.select_related(
+        "harness", "diagnosis__cluster", "step", "alone_base", "alone_candidate"
+    )
     return get_for(request, harness, proposals, pk=pk)
 
 
 @require_safe
 def proposal_page(request: Request, harness: str, pk: int) -> HttpResponse:
     """Show why, what and how of a proposal, for a person to judge."""
-    proposal = _get(request, harness, pk)
+    return show_proposal(request, get_proposal(request, harness, pk))
+
+
+def show_proposal(request: Request, proposal: Proposal, **kept: Any) -> HttpResponse:
+    """The page of a proposal; `kept` is what was typed into a form of it and refused."""
     job = cluster_queries.latest_job(proposal.harness, JobKind.DRAFT, proposal.pk)
     running = cluster_queries.is_running(job)
     if response := refresh_when_done(request, running=running):
         return response
-    files, problem = _read_diff(proposal)
-    manifest = proposal.manifest
-    forecast = proposal_queries.foresee_merge(proposal)
-    context = {
+    if wanted_part(request) == "progress":
+        progress = {"proposal": proposal, "job": job, "is_running": running}
+        return render_page(request, "proposal.html", progress, proposal.harness)
+    notes = read_notes(proposal)
+    diff, problem = _read_diff(request, proposal, notes)
+    if diff and (place := _find_place(diff, request.GET.get("at", ""))):
+        return redirect(f"{_comment_address(proposal)}?{urlencode(asdict(place))}")
+    quotes = cluster_queries.list_quotes(proposal.diagnosis) if proposal.diagnosis else []
+    context: dict[str, Any] = {
         "proposal": proposal,
-        "forecast": forecast,
-        "conflict": forecast.conflict if forecast else None,
         "job": job,
         "is_running": running,
-        "files": files,
-        "diff_problem": problem,
-        "quotes": cluster_queries.list_quotes(proposal.diagnosis) if proposal.diagnosis else [],
-        "expected_fixes": _named(proposal.harness, manifest.get("expected_fixes")),
-        "at_risk": _named(proposal.harness, manifest.get("at_risk")),
+        "quotes": quotes,
+        "more_quotes": len(quotes) - 2,
     }
+    context |= {
+        "diff": diff,
+        "located": locate_notes(notes, diff),
+        "diff_problem": problem,
+        "first_path": diff.files[0].path if diff and diff.files else "",
+    }
+    context |= _read_review(request, proposal, notes) | _read_forecast(proposal)
+    context |= describe_parts(proposal) | {"branch": view_branch(proposal)} | kept
     return render_page(request, "proposal.html", context, proposal.harness)
 
 
-def _named(harness: Harness, references: object) -> list[proposal_queries.NamedCase]:
-    return proposal_queries.name_cases(harness, references if isinstance(references, list) else [])
+def _read_review(request: Request, proposal: Proposal, notes: ReviewNotes) -> dict[str, Any]:
+    standing, name = read_standing(proposal), actor_of(request).name
+    return {
+        "standing": standing,
+        "notes": notes,
+        "is_mine": any(review.reviewer == name for review in standing.approvals),
+        "is_alone_enough": may_approve_alone(proposal, name),
+        "under_review": proposal.state in UNDER_REVIEW,
+        "whole": Place(),
+        "comment_address": _comment_address(proposal),
+    }
 
 
-def _read_diff(proposal: Proposal) -> tuple[list[FileView], str]:
+def _read_forecast(proposal: Proposal) -> dict[str, Any]:
+    forecast = proposal_queries.foresee_merge(proposal)
+    return {"forecast": forecast, "conflict": forecast.conflict if forecast else None}
+
+
+def _read_diff(request: Request, proposal: Proposal, notes: ReviewNotes) -> tuple[DiffPage | None, str]:
     if not proposal.head_commit:
-        return [], ""
+        return None, ""
+    repository = open_repository(proposal.harness)
+    address = reverse("proposal_file", args=[proposal.harness.name, proposal.pk])
+    may_comment = actor_of(request).role >= Role.ANNOTATOR
     try:
-        text = open_repository(proposal.harness).diff(proposal.base_commit, proposal.head_commit)
-        return view_diff(parse_diff(text)), ""
+        diff = show_diff(
+            request,
+            repository,
+            proposal.base_commit,
+            proposal.head_commit,
+            address=address,
+            notes=notes.places,
+            comment_address=_comment_address(proposal) if may_comment else "",
+        )
     except (HarnessRepoError, ValueError) as error:
-        return [], str(error)
+        return None, str(error)
+    return diff, ""
 
 
-@require_POST
-def confirm(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Confirm a proposal, so that a step can take it."""
-    proposal = _get(request, harness, pk)
-    with told(request, _("Confirmed. A step can be started with it.")):
-        reason, reviewed = read_reason(request.POST), request.POST.get("reviewed", "")
-        proposal_actions.confirm_proposal(actor_of(request), proposal, reason, reviewed=reviewed)
-    return redirect("proposal", harness, pk)
+def _comment_address(proposal: Proposal) -> str:
+    return reverse("proposal_comment", args=[proposal.harness.name, proposal.pk])
+
+
+def _find_place(diff: DiffPage, anchor: str) -> Place | None:
+    """The line whose number was pressed without scripts; its form is a page of its own."""
+    row: Any = diff.find_row(anchor)
+    if row is None:
+        return None
+    side = getattr(row, "side", "new")
+    return Place(row.old_path if side == "old" else row.path, side, getattr(row, "line", 0) or 0)
 
 
 @require_POST
 def amend(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Send a proposal back to the editor with an instruction."""
-    proposal = _get(request, harness, pk)
+    """Have a draft that failed made again, with an instruction."""
+    proposal = get_proposal(request, harness, pk)
     form = InstructionForm(request.POST)
     if form.is_valid():
         with told(request):
@@ -106,52 +164,10 @@ def amend(request: Request, harness: str, pk: int) -> HttpResponse:
     return redirect("proposal", harness, pk)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def edit(request: Request, harness: str, pk: int) -> HttpResponse:
-    """Edit one file of a proposal by hand; a refused edit keeps what was typed."""
-    proposal = _get(request, harness, pk)
-    if proposal.state not in UNDER_REVIEW:
-        messages.error(request, _("This proposal is no longer under review, so its files can't be edited."))
-        return redirect("proposal", harness, pk)
-    if request.method == "POST":
-        form = FileForm(request.POST)
-        if not form.is_valid():
-            messages.error(request, first_error(form))
-        elif _save_file(request, proposal, form):
-            return redirect("proposal", harness, pk)
-        path, content = request.POST.get("path", ""), request.POST.get("content", "")
-    else:
-        path, content = request.GET.get("path", ""), None
-    files = _read_files(request, proposal)
-    if files is None:
-        return redirect("proposal", harness, pk)
-    if content is None:
-        content = files.get(path, b"").decode("utf-8", "replace")
-    context = {"proposal": proposal, "path": path, "content": content, "paths": sorted(files)}
-    return render_page(request, "proposal_edit.html", context, proposal.harness)
-
-
-def _read_files(request: Request, proposal: Proposal) -> dict[str, bytes] | None:
-    """The files that the proposal stands at; None, and a message, when git has them no longer."""
-    with told(request):
-        return open_repository(proposal.harness).files(proposal.head_commit or proposal.base_commit)
-    return None
-
-
-def _save_file(request: Request, proposal: Proposal, form: FileForm) -> bool:
-    fields = form.cleaned_data
-    with told(request, _("Saved as a new commit on the proposal's branch.")):
-        proposal_actions.edit_file(
-            actor_of(request), proposal, fields["path"], fields["content"], fields["expected_head"]
-        )
-        return True
-    return False
-
-
 @require_POST
 def reject(request: Request, harness: str, pk: int) -> HttpResponse:
     """Reject a proposal for good, with a reason."""
-    proposal = _get(request, harness, pk)
+    proposal = get_proposal(request, harness, pk)
     with told(request, _("The proposal is rejected.")):
         proposal_actions.reject_proposal(actor_of(request), proposal, read_reason(request.POST))
     return redirect("proposal", harness, pk)

@@ -1,20 +1,21 @@
 """Evolution steps: the list, what a decision rests on, and the decision."""
 
-from collections.abc import Callable
-from urllib.parse import urlencode
+from collections.abc import Callable, Sequence
 
 from django.contrib import messages
-from django.http import HttpResponse, QueryDict
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import steps as step_actions
-from evolution.actors import Actor
+from evolution.actors import Actor, Role
 from evolution.errors import LoopError
-from evolution.loop.steps import StepConflict
-from evolution.models import Evaluation, Proposal, Release, Step
+from evolution.loop.repositories import open_repository
+from evolution.loop.step_merges import StepConflict
+from evolution.loop.steps import UNDECIDED, Rebuilt
+from evolution.models import ConflictResolution, Evaluation, Proposal, Release, Step
 from evolution.queries import comparison as comparison_queries
 from evolution.queries import progress as progress_queries
 from evolution.queries import proposals as proposal_queries
@@ -22,12 +23,17 @@ from evolution.queries import releases as release_queries
 from evolution.queries import scores as score_queries
 from evolution.queries import steps as step_queries
 from evolution.states import EvaluationState, ProposalState, StepState
+from harness_repo.git.conflicts import FileConflict
+from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.decisions import describe_decision, list_choices, list_obstacles
+from workbench.diff_page import DiffPage, show_diff
+from workbench.diff_view import line_key
 from workbench.flip_names import name_counts
 from workbench.forms import DecisionForm, first_error
-from workbench.parameters import read_number
+from workbench.proposal_parts import describe_halves
 from workbench.rendering import answer_watch, refresh_when_done, render_page
+from workbench.views.conflicts import read_ticked, ticked_query
 
 CANCELLED = EvaluationState.CANCELLED
 MEASURED = {EvaluationState.FINISHED, EvaluationState.PARTIAL}
@@ -45,7 +51,7 @@ def step_list(request: Request, harness: str) -> HttpResponse:
     record = get_harness_for(request, harness)
     confirmed = list(proposal_queries.list_confirmed(record))
     undecided = step_queries.undecided_step(record)
-    ticked = set(_read_ticked(request.GET)) if "chosen" in request.GET else {each.pk for each in confirmed}
+    ticked = set(read_ticked(request.GET)) if "chosen" in request.GET else {each.pk for each in confirmed}
     chosen = [proposal for proposal in confirmed if proposal.pk in ticked]
     # Only where the button to put them together is shown.
     forecast = step_queries.foresee_merge(record, [] if undecided else chosen)
@@ -56,19 +62,17 @@ def step_list(request: Request, harness: str) -> HttpResponse:
         "chosen": chosen,
         "is_checked": forecast.is_known,
         "conflict": forecast.conflict,
+        "settled": step_queries.list_settled(record, forecast),
+        "ticked": ticked_query(chosen),
     }
     return render_page(request, "steps.html", context, record)
-
-
-def _read_ticked(sent: QueryDict) -> list[int]:
-    return [pk for value in sent.getlist("proposals") if (pk := read_number(value)) is not None]
 
 
 @require_POST
 def start(request: Request, harness: str) -> HttpResponse:
     """Start a step from the proposals that were ticked; those that clash stay ticked, and the reason is said."""
     record = get_harness_for(request, harness)
-    ids = _read_ticked(request.POST)
+    ids = read_ticked(request.POST)
     chosen = list(
         Proposal.objects.filter(harness=record, pk__in=ids, state=ProposalState.CONFIRMED).order_by("id")
     )
@@ -84,8 +88,7 @@ def start(request: Request, harness: str) -> HttpResponse:
         _refuse_conflict(step_queries.foresee_conflict(record, chosen))
         step = step_actions.start_step(actor_of(request), record, chosen)
         return redirect("step", record.name, step.number)
-    ticked = urlencode({"chosen": 1, "proposals": [proposal.pk for proposal in chosen]}, doseq=True)
-    return redirect(f"{reverse('steps', args=[record.name])}?{ticked}")
+    return redirect(f"{reverse('steps', args=[record.name])}?{ticked_query(chosen)}")
 
 
 def _refuse_conflict(conflict: StepConflict | None) -> None:
@@ -117,14 +120,9 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
         return response
     choices = list_choices(step, actor_of(request))
     evaluations = [_measured(role, evaluation) for role, evaluation in _evaluations(step)]
-    proposals = step_queries.list_step_proposals(step)
-    base_moved = live is not None and live.commit != step.base_commit
-    is_decided = step.state not in {StepState.READY, StepState.EVALUATING, StepState.EVALUATED}
-    may_rebuild = base_moved and not is_decided and not running
+    is_decided = step.state not in UNDECIDED
     context = {
         "step": step,
-        "proposals": proposals,
-        "conflict": step_queries.foresee_conflict(step.harness, proposals) if may_rebuild else None,
         "evaluations": evaluations,
         "is_running": running,
         "flips": _count_flips(step),
@@ -134,10 +132,45 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
         "stamp": stamp,
         "is_measured": _is_measured(step),
         "is_cancelled": any(evaluation.state == CANCELLED for _role, evaluation in _evaluations(step)),
-        "base_moved": base_moved,
+        "base_moved": live is not None and live.commit != step.base_commit,
         "is_decided": is_decided,
+        **describe_halves(step),
+        **_describe_merge(request, step, live.commit if live else "", is_decided=is_decided),
     }
     return render_page(request, "step.html", context, step.harness)
+
+
+def _describe_merge(request: Request, step: Step, live: str, *, is_decided: bool) -> dict[str, object]:
+    """What the step is made of, what clashed in it or would now, and what it changes altogether."""
+    proposals = step_queries.list_step_proposals(step)
+    forecast = step_queries.foresee_merge(step.harness, [] if is_decided else proposals)
+    settled = step_queries.list_settled(step.harness, forecast)
+    diff, problem = _read_diff(request, step, settled)
+    return {
+        "proposals": proposals,
+        "inside": step_queries.describe_proposals(proposals, live),
+        "outside": [] if is_decided else proposal_queries.list_confirmed(step.harness),
+        "conflict": forecast.conflict,
+        "settled": settled,
+        "ticked": ticked_query(proposals),
+        "is_outdated": live == step.base_commit and step_queries.is_outdated(step, forecast),
+        "diff": diff,
+        "diff_problem": problem,
+    }
+
+
+def _read_diff(
+    request: Request, step: Step, settled: Sequence[tuple[FileConflict, ConflictResolution]]
+) -> tuple[DiffPage | None, str]:
+    """The changes of the whole step, with what people settled said at its file; or why they can't be shown."""
+    notes = {line_key(file.path, "new", 0): {"settled": resolution} for file, resolution in settled}
+    address = reverse("step_file", args=[step.harness.name, step.number])
+    try:
+        repository = open_repository(step.harness)
+        ends = (step.base_commit, step.candidate_commit)
+        return show_diff(request, repository, *ends, address=address, notes=notes), ""
+    except (HarnessRepoError, ValueError) as error:
+        return None, str(error)
 
 
 def _stamp(step: Step, live: Release | None) -> str:
@@ -207,10 +240,11 @@ def decide(request: Request, harness: str, number: int) -> HttpResponse:
 
 @require_POST
 def rebuild(request: Request, harness: str, number: int) -> HttpResponse:
-    """Merge the proposals of a step again, on what is live now."""
+    """Put the proposals of a step on what is live now, and merge them again."""
     step = _get(request, harness, number)
-    with told(request, _("Rebuilt on the live version; evaluate it again.")):
-        step_actions.rebuild_step(actor_of(request), step)
+    with told(request):
+        _tell(request, step_actions.rebuild_step(actor_of(request), step))
+        messages.success(request, _("Rebuilt on the live version; evaluate it again."))
     return redirect("step", harness, number)
 
 
@@ -219,6 +253,34 @@ def take_out(request: Request, harness: str, number: int, pk: int) -> HttpRespon
     """Take one proposal out of a step that is not decided."""
     step = _get(request, harness, number)
     proposal = get_for(request, harness, Proposal.objects.filter(step=step), pk=pk)
-    with told(request, _("Taken out of the step; evaluate it again.")):
-        step_actions.take_out(actor_of(request), step, proposal)
+    with told(request):
+        _tell(request, step_actions.take_out(actor_of(request), step, proposal))
+        messages.success(request, _("Taken out of the step; evaluate it again."))
     return redirect("step", harness, number)
+
+
+@require_POST
+def put_in(request: Request, harness: str, number: int, pk: int) -> HttpResponse:
+    """Add a confirmed proposal to a step that is not decided; where they clash, that is settled first."""
+    step = _get(request, harness, number)
+    proposal = get_for(request, harness, Proposal.objects.select_related("harness", "step"), pk=pk)
+    inside = list(step.proposals.select_related("harness", "step"))
+    together = sorted({*inside, proposal}, key=lambda each: each.pk)
+    with told(request):
+        if step_queries.foresee_conflict(step.harness, together) is not None:
+            actor_of(request).require(Role.DEVELOPER)
+            messages.warning(request, _("They clash: settle that first, then put it in."))
+            return redirect(f"{reverse('steps_conflicts', args=[harness])}?{ticked_query(together)}")
+        _tell(request, step_actions.put_in(actor_of(request), step, proposal))
+        messages.success(request, _("Put into the step; evaluate it again."))
+    return redirect("step", harness, number)
+
+
+def _tell(request: Request, rebuilt: Rebuilt) -> None:
+    """Say which proposals are no longer in the step, and why."""
+    for proposal in rebuilt.to_review:
+        text = _(
+            "#%(number)d left the step: on the live version its changes are others than those that were approved. "
+            "Review it again."
+        )
+        messages.warning(request, text % {"number": proposal.pk})

@@ -34,6 +34,8 @@ MANNERS = {
     "医": "身体不舒服请尽快就医，听医生的，商品没有治疗作用，咱们接着看直播间的商品。",
 }
 DECLINED = re.compile(r"帮不上|没法|不方便|婉拒|带回|就医|医生|医疗|医院|不给|治病")
+# A fact of fewer letters may stand in a reply by chance.
+TELLING = 4
 UNKNOWN = re.compile(r"核实|verify|check", re.IGNORECASE)
 
 
@@ -57,6 +59,10 @@ def causes_of(case: Brief, view: HarnessView) -> set[Cause]:
         # Facts are missing because whole danmaku are.
         return {*found, Cause("unanswered")}
     found |= {_missing_cause(case, view, fact) for fact in case.texts("missing_fact")}
+    mistaken = {Cause("judge_error"), Cause("bad_label")} & found
+    if mistaken and found <= mistaken | {Cause("forbidden_claim")}:
+        # What a label forbids and demands at once is no promise of the model's.
+        return mistaken
     # One more rule with the same words mends nothing.
     return {Cause("other") if has_rule(cause.kind, view) else cause for cause in found}
 
@@ -109,6 +115,10 @@ def _asked_for(case: Brief, facts: Sequence[str]) -> str:
 
 
 def _missing_cause(case: Brief, view: HarnessView, fact: str) -> Cause:
+    if any(_plain(fact) in _plain(claim) for claim in case.texts("forbidden_claim")):
+        return Cause("bad_label")
+    if len(_plain(fact)) >= TELLING and _plain(fact) in _plain(case.reply):
+        return Cause("judge_error")
     talked = [name for name in case.skills() if name in view.harness.skills and only_talks(name, view)]
     talkers = talked or [name for name in sorted(view.harness.skills) if only_talks(name, view)]
     if any(word in fact for word in MANNERS) and talkers and not DECLINED.search(fact):
@@ -119,6 +129,10 @@ def _missing_cause(case: Brief, view: HarnessView, fact: str) -> Cause:
         return Cause("not_returned")
     tool = best_tool(case, view, fact)
     return _tool_cause(case, tool, view) if tool else Cause("other")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\W+", "", text).casefold()
 
 
 def _tool_cause(case: Brief, tool: str, view: HarnessView) -> Cause:

@@ -24,10 +24,21 @@ HANDS_OVER = re.compile(r"transfer|escalate|human|转人工")
 # This many refused calls in one conversation are no accident.
 REFUSED = 2
 ORDER = ("errors", "writes", "transfer", "idle", "symptom", "foreign")
+CATEGORIES = {
+    "errors": "wrong_arguments",
+    "writes": "policy_violation",
+    "transfer": "premature_end",
+    "idle": "incomplete_task",
+    "symptom": "other",
+    "foreign": "other",
+}
 # How many of the tools that the harness does not have are named.
 MOST_TOOLS = 2
 MAX_QUOTED = 120
 MAX_NAME = 80
+# Of the longer words of a conversation, this share stands in the harness of its agent: 0.58 is the median of an
+# airline's real ones with their own policy and tools, 0.36 the highest with those of a shop.
+AT_HOME = 0.4
 # Word endings are ignored from this length on: cancelled, cancellation, cancel.
 STEM = 5
 
@@ -40,13 +51,13 @@ class Conduct:
     tool: str = ""
 
 
-def common_conduct(cases: Sequence[Brief], view: HarnessView) -> tuple[Conduct, list[Brief]]:
-    """What most of the cases have in common, and those that have it."""
+def rank_conducts(cases: Sequence[Brief], view: HarnessView) -> list[tuple[Conduct, list[Brief]]]:
+    """What cases have in common with those that have it, the most frequent first; never empty."""
     seen = [(conduct_of(case, view), case) for case in cases]
     votes = Counter(conduct for conduct, _ in seen)
     ranked = sorted(votes, key=lambda conduct: (-votes[conduct], ORDER.index(conduct.kind), conduct.tool))
-    best = ranked[0] if ranked else Conduct("symptom")
-    return best, [case for conduct, case in seen if conduct == best]
+    found = [(best, [case for conduct, case in seen if conduct == best]) for best in ranked]
+    return found or [(Conduct("symptom"), [])]
 
 
 def conduct_of(case: Brief, view: HarnessView) -> Conduct:
@@ -57,6 +68,8 @@ def conduct_of(case: Brief, view: HarnessView) -> Conduct:
     if is_foreign(case, view):
         return Conduct("foreign")
     calls = case.calls()
+    if not calls and _is_at_home(case, view):
+        return Conduct("idle")
     if not calls:
         return Conduct("symptom", best_tool(case, view, case.symptom) or "")
     refused = Counter(str(call.get("name")) for call in calls if call.get("error"))
@@ -78,8 +91,20 @@ def is_foreign(case: Brief, view: HarnessView) -> bool:
     if not case.trajectory:
         return best_tool(case, view, case.symptom) is None
     used = {str(call.get("name")) for call in case.calls()}
+    if not used and _is_at_home(case, view):
+        return False
     ended_well = case.trajectory.get("status", "ok") == "ok"
     return ended_well and not used & known.keys() and not set(case.skills()) & view.harness.skills.keys()
+
+
+def _is_at_home(case: Brief, view: HarnessView) -> bool:
+    """Whether a conversation without calls is about what the harness is about, by the words that both use."""
+    said = _long_words(" ".join([*case.said(), case.reply])) if case.trajectory else set()
+    return len(said & _long_words("\n".join(view.files.values()))) >= AT_HOME * max(1, len(said))
+
+
+def _long_words(text: str) -> set[str]:
+    return {word[:STEM] for word in words(text) if len(word) >= STEM}
 
 
 def plan_for_conduct(conduct: Conduct, cases: Sequence[Brief], view: HarnessView) -> Plan:
@@ -103,9 +128,17 @@ def plan_for_conduct(conduct: Conduct, cases: Sequence[Brief], view: HarnessView
         say(f"{conduct.kind}.hypothesis", chinese=zh, **values),
         say(f"{conduct.kind}.refuted", chinese=zh, **values),
         [sentences.add_rule(path, say(rule, chinese=zh, **values), chinese=zh)],
-        wrong_turn=_usual_turn(conduct.tool, cases),
         certainty=0.6,
+        category=CATEGORIES[conduct.kind],
     )
+
+
+def wrong_turn_of(conduct: Conduct, case: Brief) -> int | None:
+    """The turn of the first call of the tool concerned, the refused one where it was refused; None without a call."""
+    calls = [call for call in case.calls() if call.get("name") == conduct.tool]
+    if conduct.kind == "errors":
+        calls = [call for call in calls if call.get("error")]
+    return next((turn for call in calls if (turn := int(call.get("turn") or 0))), None)
 
 
 def _plan_for_foreign(cases: Sequence[Brief], view: HarnessView) -> Plan:
@@ -181,13 +214,3 @@ def _refusal(tool: str, cases: Sequence[Brief]) -> str:
         if call.get("name") == tool and call.get("error")
     ]
     return next((clip(text, MAX_QUOTED) for text in results if isinstance(text, str)), "")
-
-
-def _usual_turn(tool: str, cases: Sequence[Brief]) -> int | None:
-    """The turn of the tool's first call in most of the cases; None without a tool."""
-    first = [
-        next((int(call.get("turn") or 0) for call in case.calls() if call.get("name") == tool), 0)
-        for case in cases
-    ]
-    turns = Counter(turn for turn in first if turn).most_common(1)
-    return turns[0][0] if turns else None

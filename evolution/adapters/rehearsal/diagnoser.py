@@ -4,17 +4,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from evolution.adapters.rehearsal.briefs import Brief, HarnessView, read_briefs
 from evolution.adapters.rehearsal.causes import Cause, causes_of, common_tool
 from evolution.adapters.rehearsal.conversations import (
     Conduct,
-    common_conduct,
     name_conduct,
     plan_for_conduct,
     quote_conduct,
+    rank_conducts,
+    wrong_turn_of,
 )
 from evolution.adapters.rehearsal.plans import Plan
 from evolution.adapters.rehearsal.policy import Turn
@@ -36,18 +36,35 @@ ORDER = (
     "statement",
     "decline",
     "script",
+    "bad_label",
+    "judge_error",
     "other",
 )
 # Causes that are named for what they are; the others show as facts that are missing.
-NAMED = frozenset(ORDER[:5]) | {"decline", "script"}
+NAMED = frozenset(ORDER[:5]) | {"decline", "script", "bad_label", "judge_error"}
+# Kind of fault by cause, where the plan knows none of its own.
+CATEGORIES = {
+    "forbidden_claim": "unverified_claim",
+    "unsupported_claim": "unverified_claim",
+    "wrong_language": "wrong_language",
+    "unanswered": "incomplete_task",
+    "not_returned": "unverified_claim",
+    "new_skill": "missing_skill",
+    "description": "wrong_skill",
+    "step": "wrong_tool",
+    "statement": "missing_instruction",
+    "decline": "missing_skill",
+    "script": "missing_instruction",
+}
 
-# Parts that a change of the harness does not reach.
-NOT_THE_HARNESS = frozenset({"model", "knowledge", "judge"})
-# A further cause gets its changes too, when it explains this many of the cases.
+# A further cause is a hypothesis of its own when it explains this many of the cases.
 FURTHER_CASES = 2
 MAX_CAUSES = 4
+# How the place of a cut begins.
+CUT = "[… "
 MAX_EVIDENCE = 3
 MAX_QUOTE = 120
+Explained = TypeVar("Explained")
 SENTENCE = re.compile(r"[。！？.!?](?:\s|$|(?<=[。！？]))")
 
 
@@ -60,34 +77,83 @@ def answer_as_diagnoser(request: ChatRequest) -> Turn:
 
 
 def diagnose(cases: Sequence[Brief], view: HarnessView) -> dict[str, Any]:
-    """A DiagnosisOutput as a dict: the most frequent cause, and the changes for the further ones that count."""
+    """A DiagnosisOutput as a dict: a hypothesis for the most frequent cause, and for the further ones that count."""
     ranked = rank_causes(cases, view)
     if not ranked:
         return _diagnose_conduct(cases, view)
-    (main, failing), *rest = ranked
-    further = [(cause, mine) for cause, mine in rest if len(mine) >= FURTHER_CASES][: MAX_CAUSES - 1]
-    plan = plan_for(main, failing, view)
-    others = [plan_for(cause, mine, view) for cause, mine in further]
-    plans = [plan, *(other for other in others if _goes_along(other, view))]
-    changes = list(dict.fromkeys(change for each in plans for change in each.changes))
+    main, failing = ranked[0]
+    found = [_explain_cause(cause, mine, cases, view) for cause, mine in _telling(ranked)]
     return {
         "cluster_name": _name(main, failing, view),
         "cluster_description": _describe(_failure(main, view), failing, cases, view),
-        **_plan_parts(replace(plan, changes=changes), failing, cases),
-        "evidence": _evidence((case.id, *_quote(main.kind, case)) for case in failing),
+        "hypotheses": _without_repeats(found),
     }
 
 
 def _diagnose_conduct(cases: Sequence[Brief], view: HarnessView) -> dict[str, Any]:
     """No judge found anything: what the agents did is all there is to go by."""
-    conduct, alike = common_conduct(cases, view)
+    ranked = rank_conducts(cases, view)
+    conduct, alike = ranked[0]
     name = name_conduct(conduct, alike, view)
+    found = [_explain_conduct(each, mine, cases, view) for each, mine in _telling(ranked)]
     return {
         "cluster_name": name,
         "cluster_description": _describe(name, alike, cases, view),
-        **_plan_parts(plan_for_conduct(conduct, alike, view), alike, cases),
-        "evidence": _evidence((case.id, *_passage(conduct, case)) for case in alike),
+        "hypotheses": _without_repeats(found),
     }
+
+
+def _telling(ranked: Sequence[tuple[Explained, list[Brief]]]) -> list[tuple[Explained, list[Brief]]]:
+    """The first, and the further ones that explain enough."""
+    further = [entry for entry in ranked[1:] if len(entry[1]) >= FURTHER_CASES]
+    return [*ranked[:1], *further][:MAX_CAUSES]
+
+
+def _explain_cause(
+    cause: Cause, failing: Sequence[Brief], cases: Sequence[Brief], view: HarnessView
+) -> dict[str, Any]:
+    plan = plan_for(cause, failing, view)
+    category = plan.category or CATEGORIES.get(cause.kind, "other")
+    turns = [(case.id, min(plan.wrong_turn or case.last_turn(), case.last_turn())) for case in failing]
+    evidence = _evidence((case.id, *_quote(cause.kind, case)) for case in failing)
+    return _hypothesis(plan, category, evidence, turns, len(failing) / max(1, len(cases)))
+
+
+def _explain_conduct(
+    conduct: Conduct, alike: Sequence[Brief], cases: Sequence[Brief], view: HarnessView
+) -> dict[str, Any]:
+    plan = plan_for_conduct(conduct, alike, view)
+    turns = [(case.id, turn) for case in alike if (turn := wrong_turn_of(conduct, case))]
+    evidence = _evidence((case.id, *_passage(conduct, case)) for case in alike)
+    return _hypothesis(plan, plan.category or "other", evidence, turns, len(alike) / max(1, len(cases)))
+
+
+def _hypothesis(
+    plan: Plan,
+    category: str,
+    evidence: list[dict[str, Any]],
+    turns: Sequence[tuple[str, int]],
+    share: float,
+) -> dict[str, Any]:
+    return {
+        "category": category,
+        "part": plan.part,
+        "path": plan.path,
+        "hypothesis": plan.hypothesis,
+        "confidence": round(min(0.95, 0.3 + 0.5 * share) * plan.certainty, 2),
+        "evidence": evidence,
+        "first_wrong_turns": [{"case": case, "turn": turn} for case, turn in turns if turn > 0],
+        "changes": list(plan.changes),
+        "refuted_by": plan.refuted_by,
+    }
+
+
+def _without_repeats(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Two causes can lead to one change; the more frequent one keeps it."""
+    kept: dict[tuple[str, ...], dict[str, Any]] = {}
+    for each in found:
+        kept.setdefault((each["path"], *(each["changes"] or [each["hypothesis"]])), each)
+    return list(kept.values())
 
 
 def rank_causes(cases: Sequence[Brief], view: HarnessView) -> list[tuple[Cause, list[Brief]]]:
@@ -102,24 +168,6 @@ def rank_causes(cases: Sequence[Brief], view: HarnessView) -> list[tuple[Cause, 
     return sorted(
         explained.items(), key=lambda entry: (-len(entry[1]), ORDER.index(entry[0].kind), entry[0].subject)
     )
-
-
-def _goes_along(plan: Plan, view: HarnessView) -> bool:
-    """Whether a further cause is mended along: in a file of the harness; a new one is for a cluster of its own."""
-    return plan.part not in NOT_THE_HARNESS and plan.path in view.files
-
-
-def _plan_parts(plan: Plan, failing: Sequence[Brief], cases: Sequence[Brief]) -> dict[str, Any]:
-    share = len(failing) / max(1, len(cases))
-    return {
-        "part": plan.part,
-        "path": plan.path,
-        "hypothesis": plan.hypothesis,
-        "confidence": round(min(0.95, 0.3 + 0.5 * share) * plan.certainty, 2),
-        "first_wrong_turn": _first_wrong_turn(plan, failing),
-        "changes": list(plan.changes),
-        "refuted_by": plan.refuted_by,
-    }
 
 
 def _failure(cause: Cause, view: HarnessView) -> str:
@@ -171,16 +219,10 @@ def _passage(conduct: Conduct, case: Brief) -> tuple[int, str]:
     return (turn, _cut(text)) if text else _quote(conduct.kind, case)
 
 
-def _first_wrong_turn(plan: Plan, cases: Sequence[Brief]) -> int | None:
-    if plan.wrong_turn is not None:
-        return plan.wrong_turn
-    turns = Counter(case.last_turn() for case in cases).most_common(1)
-    return turns[0][0] if turns and turns[0][0] else None
-
-
 def _cut(text: str, limit: int = MAX_QUOTE) -> str:
     """The beginning of a text as one line, up to the end of a sentence or a word where there is one."""
-    line = re.sub(r"\s+", " ", text).strip()
+    # What stands around a cut stands nowhere as one passage.
+    line = re.sub(r"\s+", " ", text.split(CUT, 1)[0]).strip()
     if len(line) <= limit:
         return line
     head = line[:limit]

@@ -10,18 +10,19 @@ import yaml
 
 from evolution.adapters.rehearsal import sentences
 from evolution.adapters.rehearsal.briefs import HarnessView
-from evolution.adapters.rehearsal.feedback import Wish, heed
+from evolution.adapters.rehearsal.line_comments import heed_all
 from evolution.adapters.rehearsal.policy import Turn
-from evolution.adapters.rehearsal.redraft import read_draft, replacing
+from evolution.adapters.rehearsal.redraft import change_text, read_draft, replacing
 from evolution.adapters.rehearsal.sentences import Change
 from evolution.adapters.rehearsal.text import clip
 from evolution.adapters.rehearsal.wording import listed, say
-from evolution.prompts.draft import FileEdit, apply_edits
 from evolution.prompts.fences import read_fenced
+from evolution.prompts.file_edits import FileEdit, apply_edits
 from harness_repo.format.skills import Skill
 from harness_repo.runtime.chat import ChatRequest
 
 MAX_DESCRIPTION = 1024
+FRONT_MATTER = re.compile(r"^---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 
 
 def answer_as_editor(request: ChatRequest) -> Turn:
@@ -64,7 +65,7 @@ class Drafting:
         paths = sorted(self.touched, key=lambda path: order.index(path) if path in order else len(order))
         return read_draft(self.base, self.now, paths)
 
-    def edits(self, changes: Sequence[Change], drafted: Sequence[Change]) -> list[dict[str, str]]:
+    def edits(self, changes: Sequence[Change], drafted: Sequence[Change]) -> list[dict[str, Any]]:
         """The edits that carry the changes out, in place of what was `drafted`."""
         edits = _edits(changes, self.base)
         if not self.touched:
@@ -87,7 +88,7 @@ def draft(diagnosis: dict[str, Any], drafting: Drafting, feedback: str = "") -> 
     drafted = drafting.changes(told)
     changes = drafted
     if feedback:
-        changes = heed(Wish(feedback, view, str(diagnosis.get("path") or "")), drafted)
+        changes = heed_all(feedback, view, str(diagnosis.get("path") or ""), drafted)
     evidence = [entry for entry in diagnosis.get("evidence") or [] if isinstance(entry, dict)]
     cases = ("、" if zh else ", ").join(str(entry.get("case", "")) for entry in evidence)
     return {
@@ -112,22 +113,22 @@ def _summary(hypothesis: str, changes: Sequence[Change], *, chinese: bool) -> st
     return say("draft.summary", chinese=chinese, hypothesis=hypothesis, changes=told)
 
 
-def _applied(edits: Sequence[dict[str, str]], view: HarnessView) -> dict[str, str]:
+def _applied(edits: Sequence[dict[str, Any]], view: HarnessView) -> dict[str, str]:
     """Path -> new text, of edits of the editor's own."""
     files = {path: text.encode() for path, text in view.files.items()}
     changed = apply_edits(files, [FileEdit.model_validate(edit) for edit in edits])
     return {path: data.decode() for path, data in changed.items() if data is not None}
 
 
-def _edits(changes: Sequence[Change], view: HarnessView) -> list[dict[str, str]]:
-    edits: list[dict[str, str]] = []
+def _edits(changes: Sequence[Change], view: HarnessView) -> list[dict[str, Any]]:
+    edits: list[dict[str, Any]] = []
     for path in dict.fromkeys(change.path for change in changes):
         mine = [change for change in changes if change.path == path]
         edits += _edits_of(path, mine, view)
     return edits
 
 
-def _edits_of(path: str, changes: Sequence[Change], view: HarnessView) -> list[dict[str, str]]:
+def _edits_of(path: str, changes: Sequence[Change], view: HarnessView) -> list[dict[str, Any]]:
     if changes[0].what == "rule":
         return _rule_edits(path, [change.text for change in changes], view)
     if changes[0].what == "hook":
@@ -137,11 +138,15 @@ def _edits_of(path: str, changes: Sequence[Change], view: HarnessView) -> list[d
     skill = view.skill_at(path)
     if skill is None:
         return [_edit(path, "create", _new_skill_text(path, changes, chinese=view.chinese))]
-    return [_edit(path, "replace", _amended(skill, view.files[path], changes, chinese=view.chinese))]
+    text = view.files[path]
+    return [change_text(path, text, _amended(skill, text, changes, chinese=view.chinese))]
 
 
-def _rule_edits(path: str, rules: Sequence[str], view: HarnessView) -> list[dict[str, str]]:
-    lines = [f"- {rule}" for rule in rules]
+def _rule_edits(path: str, rules: Sequence[str], view: HarnessView) -> list[dict[str, Any]]:
+    # Another proposal may have brought the same one.
+    lines = [f"- {rule}" for rule in rules if rule not in view.rules(path)]
+    if not lines:
+        return []
     heading = f"## {say('draft.rules_heading', chinese=view.chinese)}"
     if path not in view.files:
         return [_edit(path, "create", "\n".join([heading, *lines]))]
@@ -182,13 +187,15 @@ def _amended(skill: Skill, text: str, changes: Sequence[Change], *, chinese: boo
         if change.what not in {sentences.DESCRIPTION, "skill"}:
             heading = sentences.heading(change.what, chinese=chinese)
             body = _with_line(body, heading, _line(change, chinese=chinese))
+    written = FRONT_MATTER.match(text)
+    if written and not added:
+        return written.group() + body + "\n"
     front = {
         "name": skill.name,
         "description": " ".join([skill.description.strip(), *added])[:MAX_DESCRIPTION],
         "metadata": {"kind": skill.kind},
     }
-    kept = _front_matter_of(text)
-    return _front_matter({**kept, **front}) + body + "\n"
+    return _front_matter({**_front_matter_of(text), **front}) + body + "\n"
 
 
 def _with_line(body: str, section: str, line: str) -> str:
@@ -217,12 +224,12 @@ def _front_matter(values: dict[str, Any]) -> str:
 
 
 def _front_matter_of(text: str) -> dict[str, Any]:
-    match = re.match(r"^---\s*\n(.*?)\n---\s*\n", text, re.DOTALL)
+    match = FRONT_MATTER.match(text)
     values = yaml.safe_load(match.group(1)) if match else {}
     return values if isinstance(values, dict) else {}
 
 
-def _edit(path: str, action: str, content: str) -> dict[str, str]:
+def _edit(path: str, action: str, content: str) -> dict[str, Any]:
     return {"path": path, "action": action, "content": content}
 
 

@@ -16,6 +16,8 @@ from evolution.adapters.rehearsal.wording import listed, say
 
 # From this many rules on, a claim is caught by a hook instead of one more rule.
 LONG_LIST = 20
+# Facts that a hypothesis names.
+MOST_SAID = 2
 SEARCH = re.compile(r"^search_\w*(?:faq|knowledge|docs|help)")
 
 
@@ -31,6 +33,8 @@ class Plan:
     wrong_turn: int | None = None
     # factor on the confidence
     certainty: float = 1.0
+    # kind of fault, where it is not that of the cause
+    category: str = ""
 
 
 def plan_for_claims(cases: Sequence[Brief], view: HarnessView) -> Plan:
@@ -94,23 +98,43 @@ def _plan_for_search(tool: str, path: str, view: HarnessView) -> Plan:
             sentences.amend_skill(path, sentences.STATE, say("state", chinese=zh, fields=fields), chinese=zh),
         ],
         certainty=0.6,
+        category="wrong_tool",
     )
 
 
 def _plan_for_the_unknown(cases: Sequence[Brief], view: HarnessView) -> Plan:
+    """One more general rule while there is one that the harness lacks; after that nobody can make it clearer."""
     zh = view.chinese
     known = any(matching_fields(case) for case in cases)
     rules = view.rules(view.rules_path())
     kinds = ("model", "not_returned") if known else ("not_returned", "model")
-    wanted = [say(f"{kind}.rule", chinese=zh) for kind in kinds]
-    rule = next((text for text in wanted if text not in rules), wanted[0])
+    rule = next((text for kind in kinds if (text := say(f"{kind}.rule", chinese=zh)) not in rules), None)
+    hypothesis = say("model.hypothesis" if known else "knowledge.hypothesis", chinese=zh)
+    refuted = say("model.refuted", chinese=zh)
+    if rule is None:
+        part, category = ("model", "model_limit") if known else ("knowledge", "missing_knowledge")
+        return Plan(part, "", hypothesis, refuted, certainty=0.6, category=category)
+    path = view.rules_path()
+    change = sentences.add_rule(path, rule, chinese=zh)
+    category = "ignored_instruction" if known else "missing_instruction"
+    why = say("unknown.rule_missing", chinese=zh, hypothesis=hypothesis)
+    return Plan("prompt", path, why, refuted, [change], certainty=0.6, category=category)
+
+
+def plan_for_the_judge(kind: str, cases: Sequence[Brief], view: HarnessView) -> Plan:
+    """Nothing to change in the harness: the judge overlooked what the reply says, or the label contradicts itself."""
+    zh = view.chinese
+    said = listed(
+        list(dict.fromkeys(text for case in cases for text in case.texts("missing_fact")))[:MOST_SAID],
+        chinese=zh,
+    )
     return Plan(
-        "model" if known else "knowledge",
+        "judge" if kind == "judge_error" else "label",
         "",
-        say("model.hypothesis" if known else "knowledge.hypothesis", chinese=zh),
-        say("model.refuted", chinese=zh),
-        [sentences.add_rule(view.rules_path(), rule, chinese=zh)],
-        certainty=0.6,
+        say(f"{kind}.hypothesis", chinese=zh, said=said),
+        say(f"{kind}.refuted", chinese=zh),
+        certainty=0.8,
+        category=kind,
     )
 
 

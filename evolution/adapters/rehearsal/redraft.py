@@ -2,15 +2,18 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import yaml
+from pydantic import ValidationError
 
 from evolution.adapters.rehearsal import sentences
 from evolution.adapters.rehearsal.briefs import HarnessView
 from evolution.adapters.rehearsal.reading import HEADING, ITEM
 from evolution.adapters.rehearsal.sentences import Change
 from evolution.adapters.rehearsal.wording import listed
+from evolution.prompts.edit_blocks import BadEdit, EditBlock, replace_blocks
 from harness_repo.format.skills import Skill
 
 _ESCAPED = re.compile(r"\\(.)")
@@ -73,13 +76,51 @@ def _patterns(hook: str) -> list[str]:
 
 def replacing(
     wanted: Mapping[str, str], now: Mapping[str, str], paths: Iterable[str]
-) -> list[dict[str, str]]:
+) -> list[dict[str, Any]]:
     """The edits that make the paths as wanted, from what they are now."""
-    edits = []
+    edits: list[dict[str, Any]] = []
     for path in dict.fromkeys(paths):
         new, old = wanted.get(path), now.get(path)
-        if new == old:
-            continue
-        action = "delete" if new is None else "create" if old is None else "replace"
-        edits.append({"path": path, "action": action, "content": new or ""})
+        if new is None and old is not None:
+            edits.append({"path": path, "action": "delete"})
+        elif new is not None and old is None:
+            edits.append({"path": path, "action": "create", "content": new})
+        elif new is not None and old is not None and new != old:
+            edits.append(change_text(path, old, new))
     return edits
+
+
+def change_text(path: str, old: str, new: str) -> dict[str, Any]:
+    """The edit that makes one text of another: by blocks, or as a whole where these would be longer."""
+    blocks = _blocks_between(old, new)
+    if blocks and sum(len(text) for block in blocks for text in block.values()) < len(new):
+        return {"path": path, "action": "search_replace", "blocks": blocks}
+    return {"path": path, "action": "replace", "content": new}
+
+
+def _blocks_between(old: str, new: str) -> list[dict[str, str]]:
+    """Blocks that lead from one text to the other; none where a passage can't be told from others."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    blocks = []
+    for tag, start, end, first, last in difflib.SequenceMatcher(
+        None, before, after, autojunk=False
+    ).get_opcodes():
+        if tag != "equal":
+            low, high = _widen(before, start, end)
+            replacement = [*before[low:start], *after[first:last], *before[end:high]]
+            blocks.append({"search": "".join(before[low:high]), "replace": "".join(replacement)})
+    try:
+        made = replace_blocks(old, [EditBlock.model_validate(block) for block in blocks])
+    except (BadEdit, ValidationError):
+        return []
+    return blocks if made == new else []
+
+
+def _widen(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
+    """As many lines more around a passage as it takes to find it only once."""
+    text = "".join(lines)
+    while not "".join(lines[start:end]).strip() or text.count("".join(lines[start:end])) > 1:
+        if start == 0 and end == len(lines):
+            break
+        start, end = max(0, start - 1), end + (start == 0)
+    return start, end

@@ -19,7 +19,13 @@ from evolution.adapters.rehearsal.phrases import (
     topics_of,
     viewers_phrases,
 )
-from evolution.adapters.rehearsal.plans import Plan, plan_for_claims, plan_for_rule, plan_for_the_rest
+from evolution.adapters.rehearsal.plans import (
+    Plan,
+    plan_for_claims,
+    plan_for_rule,
+    plan_for_the_judge,
+    plan_for_the_rest,
+)
 from evolution.adapters.rehearsal.wording import listed, say
 
 
@@ -35,6 +41,8 @@ def plan_for(cause: Cause, cases: Sequence[Brief], view: HarnessView) -> Plan:
         "step": lambda: _step(view, cause.subject),
         "description": lambda: _description(cases, view, cause.subject),
         "new_skill": lambda: _new_skill(cases, view, cause.subject),
+        "judge_error": lambda: plan_for_the_judge("judge_error", cases, view),
+        "bad_label": lambda: plan_for_the_judge("bad_label", cases, view),
         "other": lambda: plan_for_the_rest(cases, view),
     }
     return plans[cause.kind]()

@@ -141,6 +141,26 @@ TEXTS: dict[str, tuple[str, str]] = {
         "工具返回的内容里没有这些信息，知识本身缺了。",
         "The tools did not return this information; the knowledge itself is missing.",
     ),
+    "unknown.rule_missing": (
+        "{hypothesis}约束里还没有一条说明这时该怎么办。",
+        "{hypothesis} No rule says yet what to do then.",
+    ),
+    "judge_error.hypothesis": (
+        "回复里有{said}，评测却说没有说到：是评测判错了，harness 没有问题。",
+        "The replies do say {said}, which the judge calls missing: the judge is wrong, not the harness.",
+    ),
+    "judge_error.refuted": (
+        "如果人工复核认为回复没有说清楚这一点，这个判断就不成立。",
+        "It is wrong if people who read the replies find that they do not say it.",
+    ),
+    "bad_label.hypothesis": (
+        "标注要求说{said}，同一条又禁止这样说：是标注自相矛盾，harness 没有问题。",
+        "The label asks for {said} and forbids it in the same case: the label contradicts itself.",
+    ),
+    "bad_label.refuted": (
+        "如果有一种说法能同时满足要求和禁止，这个判断就不成立。",
+        "It is wrong if some reply can satisfy both the demand and the ban.",
+    ),
     "search.hypothesis": (
         "现有技能的工具都没有返回这些信息，而能搜到的 {tool} 没有技能使用。",
         "None of the tools that skills call returned this, and no skill uses {tool}, which may have it.",
@@ -247,6 +267,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "unanswered": ("有弹幕没有回应", "comments left unanswered"),
     "decline": ("该婉拒的没有婉拒", "not declined as it should be"),
     "script": ("话术里没有合适的一句", "no fitting line to say"),
+    "judge_error": ("评测判错", "judged wrongly"),
+    "bad_label": ("标注自相矛盾", "labelled with a contradiction"),
     "missing": ("没有说到观众要的信息", "what was asked for is not stated"),
     "draft.summary": ("{hypothesis} 改动：{changes}", "{hypothesis} Changes: {changes}"),
     "draft.nothing": ("没有要改的", "Nothing to change"),

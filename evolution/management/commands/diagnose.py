@@ -12,7 +12,8 @@ from evolution.actions.diagnosis import start_diagnosis
 from evolution.actions.harnesses import ensure_starter
 from evolution.actors import SYSTEM
 from evolution.errors import LoopError
-from evolution.loop.diagnosis import sample_members
+from evolution.loop.halves import coming_round
+from evolution.loop.visibility import hidden_cases, shown_members
 from evolution.management.running import run_here
 from evolution.models import Cluster, Diagnosis, Harness
 from evolution.states import ClusterState, JobState
@@ -33,6 +34,7 @@ class Command(BaseCommand):
             "--cluster", type=int, metavar="NUMBER", help="number of the cluster in its harness"
         )
         which.add_argument("--all", action="store_true", help="all undiagnosed clusters (default)")
+        parser.add_argument("--model", default="", help="ask this model instead of the configured one")
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -40,14 +42,12 @@ class Command(BaseCommand):
         try:
             harness = ensure_starter(SYSTEM, options["harness"])
             jobs = [
-                run_here(start_diagnosis(SYSTEM, cluster, enqueue=False))
+                run_here(start_diagnosis(SYSTEM, cluster, options["model"], enqueue=False))
                 for cluster in self._choose(harness, options["cluster"])
             ]
         except LoopError as error:
             raise CommandError(str(error)) from None
-        made = [
-            Diagnosis.objects.get(pk=job.result["diagnosis"]) for job in jobs if job.state == JobState.DONE
-        ]
+        made = [pk for job in jobs if job.state == JobState.DONE for pk in job.result["diagnoses"]]
         failed = [job for job in jobs if job.state == JobState.FAILED]
         self._write(made, as_json=options["as_json"], nothing=not jobs)
         if failed:
@@ -57,27 +57,48 @@ class Command(BaseCommand):
         clusters = Cluster.objects.filter(harness=harness).select_related("harness")
         if number is None:
             waiting = clusters.filter(state__in=UNDIAGNOSED)
-            return [cluster for cluster in waiting if sample_members(cluster, 1)]
+            number = coming_round(harness)
+            hidden = hidden_cases(harness, number)
+            return [cluster for cluster in waiting if shown_members(cluster, number, hidden)]
         chosen = list(clusters.filter(number=number))
         if not chosen:
             raise CommandError(f"{harness} has no cluster {number}")
         return chosen
 
-    def _write(self, diagnoses: list[Diagnosis], *, as_json: bool, nothing: bool) -> None:
+    def _write(self, made: list[int], *, as_json: bool, nothing: bool) -> None:
+        found = Diagnosis.objects.select_related("cluster", "exchange").in_bulk(made)
+        diagnoses = [found[pk] for pk in made]
         if as_json:
-            shown = [
-                {
-                    "cluster": diagnosis.cluster.number,
-                    "part": diagnosis.part,
-                    "hypothesis": diagnosis.hypothesis,
-                    "evidence": diagnosis.evidence,
-                }
-                for diagnosis in diagnoses
-            ]
-            self.stdout.write(json.dumps({"diagnoses": shown}, ensure_ascii=False))
+            shown = {"diagnoses": [_describe(diagnosis) for diagnosis in diagnoses]}
+            self.stdout.write(json.dumps(shown, ensure_ascii=False))
             return
         if nothing:
             self.stdout.write(_("nothing to diagnose: no cluster with open failures waits for it"))
         for diagnosis in diagnoses:
             name = f"{diagnosis.cluster.number} {diagnosis.cluster.name}"
-            self.stdout.write(f"cluster {name}: {diagnosis.part} {diagnosis.path}\n  {diagnosis.hypothesis}")
+            blamed = f"{diagnosis.part} {diagnosis.path}".strip()
+            self.stdout.write(f"cluster {name}: {diagnosis.rank}. {blamed}\n  {diagnosis.hypothesis}")
+
+
+def _describe(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The object that `--json` prints for one hypothesis."""
+    exchange = diagnosis.exchange
+    return {
+        "id": diagnosis.pk,
+        "cluster": diagnosis.cluster.number,
+        "rank": diagnosis.rank,
+        "category": diagnosis.category,
+        "part": diagnosis.part,
+        "path": diagnosis.path,
+        "hypothesis": diagnosis.hypothesis,
+        "confidence": diagnosis.confidence,
+        "evidence": diagnosis.evidence,
+        "first_wrong_turns": diagnosis.first_wrong_turns,
+        "changes": diagnosis.changes,
+        "refuted_by": diagnosis.refuted_by,
+        "model": diagnosis.model,
+        "exchange": exchange.pk if exchange else None,
+        # of the whole answer, which all hypotheses of one exchange share; null where the price is not known
+        "cost": float(exchange.cost) if exchange and exchange.cost is not None else None,
+        "seconds": exchange.seconds if exchange else None,
+    }

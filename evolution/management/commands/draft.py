@@ -2,10 +2,12 @@
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Sum
 from django.utils.translation import gettext as _
 
 from evolution.actions.harnesses import ensure_starter
@@ -14,6 +16,7 @@ from evolution.actors import SYSTEM
 from evolution.errors import LoopError
 from evolution.management.running import run_here
 from evolution.models import Diagnosis, Harness, Job, Proposal
+from evolution.prompts.diagnosis import NOT_THE_HARNESS
 from evolution.states import DiagnosisState, JobKind, JobState, ProposalState
 
 # With one of these, a diagnosis needs no other proposal.
@@ -29,7 +32,7 @@ UNDER_WAY = (
 class Command(BaseCommand):
     """Runs in this process; no worker is needed."""
 
-    help = "Draft the change of one diagnosis, or of every cluster's latest that has no proposal yet."
+    help = "Draft the change of one diagnosis, or of every cluster's likeliest one that has no proposal yet."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
@@ -37,55 +40,91 @@ class Command(BaseCommand):
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--diagnosis", type=int, metavar="ID")
         which.add_argument("--all", action="store_true", help="all diagnoses without a proposal (default)")
+        parser.add_argument(
+            "--model", default="", metavar="NAME", help="draft by this model, beside what others drafted"
+        )
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Draft one proposal after the other; ends with an error when one came to nothing."""
+        model = options["model"].strip()
         try:
             harness = ensure_starter(SYSTEM, options["harness"])
-            proposals = [self._draft(each) for each in self._choose(harness, options["diagnosis"])]
+            chosen = self._choose(harness, options["diagnosis"], model)
+            proposals = [self._draft(each, model) for each in chosen]
         except LoopError as error:
             raise CommandError(str(error)) from None
-        drafted = [proposal for proposal in proposals if proposal.state != ProposalState.FAILED]
-        self._write(drafted, as_json=options["as_json"], nothing=not proposals)
+        self._write(proposals, as_json=options["as_json"])
         failed = [proposal for proposal in proposals if proposal.state == ProposalState.FAILED]
         if failed:
             raise CommandError("\n".join(f"{proposal}: {proposal.reason}" for proposal in failed))
 
-    def _draft(self, diagnosis: Diagnosis) -> Proposal:
-        proposal = start_draft(SYSTEM, diagnosis, enqueue=False)
+    def _draft(self, diagnosis: Diagnosis, model: str) -> Proposal:
+        proposal = start_draft(SYSTEM, diagnosis, model, enqueue=False)
         waiting = Job.objects.filter(kind=JobKind.DRAFT, target_id=proposal.pk, state=JobState.QUEUED)
         for job in waiting:
             run_here(job)
-        proposal.refresh_from_db()
-        return proposal
+        return Proposal.objects.select_related("diagnosis__cluster").get(pk=proposal.pk)
 
-    def _choose(self, harness: Harness, number: int | None) -> list[Diagnosis]:
+    def _choose(self, harness: Harness, number: int | None, model: str) -> list[Diagnosis]:
         diagnoses = Diagnosis.objects.filter(harness=harness)
         if number is not None:
             chosen = list(diagnoses.filter(pk=number))
             if not chosen:
                 raise CommandError(f"{harness} has no diagnosis {number}")
             return chosen
-        latest = diagnoses.order_by("cluster_id", "-pk").distinct("cluster_id").values("pk")
-        waiting = diagnoses.filter(pk__in=latest).exclude(state=DiagnosisState.REJECTED)
-        return list(waiting.exclude(proposals__state__in=UNDER_WAY).order_by("pk"))
+        best = _list_likeliest(diagnoses.select_related("cluster").order_by("-pk"))
+        under_way = Proposal.objects.filter(diagnosis__in=best, state__in=UNDER_WAY)
+        under_way = under_way.filter(model=model) if model else under_way
+        done = set(under_way.values_list("diagnosis_id", flat=True))
+        return [diagnosis for diagnosis in best if diagnosis.pk not in done]
 
-    def _write(self, proposals: list[Proposal], *, as_json: bool, nothing: bool) -> None:
-        shown = [
-            {
-                "id": proposal.pk,
-                "branch": proposal.branch,
-                "commit": proposal.head_commit,
-                "title": proposal.title,
-                "manifest": proposal.manifest,
-            }
-            for proposal in proposals
-        ]
+    def _write(self, proposals: Sequence[Proposal], *, as_json: bool) -> None:
         if as_json:
+            shown = [_describe(proposal) for proposal in proposals]
             self.stdout.write(json.dumps({"proposals": shown}, ensure_ascii=False))
             return
-        if nothing:
+        if not proposals:
             self.stdout.write(_("nothing to draft: no diagnosis is without a proposal"))
-        for entry in shown:
-            self.stdout.write("{id:>4}  {branch}  {title}".format(**entry))
+        for proposal in proposals:
+            if proposal.state != ProposalState.FAILED:
+                self.stdout.write(f"{proposal.pk:>4}  {proposal.branch}  {proposal.title}")
+
+
+def _list_likeliest(newest_first: Iterable[Diagnosis]) -> list[Diagnosis]:
+    """Of each cluster's newest answer, the likeliest hypothesis that is not rejected and blames the harness."""
+    answers: dict[int, list[Diagnosis]] = {}
+    for diagnosis in newest_first:
+        found = answers.setdefault(diagnosis.cluster_id, [])
+        if not found or (found[0].exchange_id is not None and found[0].exchange_id == diagnosis.exchange_id):
+            found.append(diagnosis)
+    ranked = [sorted(found, key=lambda each: (each.rank, -each.pk)) for found in answers.values()]
+    best = [next(filter(_is_draftable, found), None) for found in ranked]
+    return sorted((each for each in best if each is not None), key=lambda each: each.pk)
+
+
+def _is_draftable(diagnosis: Diagnosis) -> bool:
+    is_open = diagnosis.state != DiagnosisState.REJECTED and not diagnosis.handled_as
+    return is_open and diagnosis.part not in NOT_THE_HARNESS
+
+
+def _describe(proposal: Proposal) -> dict[str, Any]:
+    asked = proposal.exchanges.aggregate(cost=Sum("cost"), seconds=Sum("seconds"))
+    # One answer of unknown cost makes the sum unknown.
+    is_known = not proposal.exchanges.filter(cost=None).exists() and asked["cost"] is not None
+    diagnosis = proposal.diagnosis
+    return {
+        "id": proposal.pk,
+        "branch": proposal.branch,
+        "commit": proposal.head_commit,
+        "base": proposal.base_commit,
+        "title": proposal.title,
+        "state": proposal.state,
+        "diagnosis": proposal.diagnosis_id,
+        "cluster": diagnosis.cluster.number if diagnosis is not None else None,
+        "model": proposal.model,
+        "manifest": proposal.manifest,
+        "cost": float(asked["cost"]) if is_known else None,
+        "seconds": round(asked["seconds"] or 0.0, 3),
+        "reason": proposal.reason,
+    }

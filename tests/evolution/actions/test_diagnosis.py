@@ -27,7 +27,7 @@ def test_people_amend_what_the_model_said(diagnosis: Diagnosis) -> None:
     amend_diagnosis(DEV, diagnosis, hypothesis=" new ", changes=["y", " "])
     diagnosis.refresh_from_db()
     assert (diagnosis.hypothesis, diagnosis.changes, diagnosis.amended_by) == ("new", ["y"], "dev")
-    assert Event.objects.get().data["old"] == {"hypothesis": "old", "changes": ["x"]}
+    assert Event.objects.get().data["old"] == {"hypothesis": "old", "changes": ["x"], "part": "skill"}
 
 
 def test_an_amendment_without_a_change_leaves_no_trace(diagnosis: Diagnosis) -> None:
@@ -67,3 +67,19 @@ def test_one_diagnosis_of_a_cluster_at_a_time(diagnosis: Diagnosis) -> None:
     other = make_cluster(diagnosis.harness, 2, state=ClusterState.IGNORED)
     with pytest.raises(LoopError, match="ignored"):
         start_diagnosis(DEV, other)
+
+
+def test_people_correct_the_part_that_is_to_blame(diagnosis: Diagnosis) -> None:
+    Diagnosis.objects.update(path="skills/a/SKILL.md")
+    amend_diagnosis(DEV, diagnosis, part="judge")
+    diagnosis.refresh_from_db()
+    assert (diagnosis.part, diagnosis.path) == ("judge", "")
+    with pytest.raises(LoopError, match="no part"):
+        amend_diagnosis(DEV, diagnosis, part="weather")
+
+
+def test_another_model_can_be_asked(diagnosis: Diagnosis) -> None:
+    assert start_diagnosis(DEV, diagnosis.cluster, " big-model ").parameters == {"model": "big-model"}
+    other = make_cluster(diagnosis.harness, 2)
+    with pytest.raises(LoopError, match="no name of a model"):
+        start_diagnosis(DEV, other, "x" * 300)

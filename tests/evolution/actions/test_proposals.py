@@ -4,18 +4,19 @@ from evolution.actions.diagnosis import reject_diagnosis
 from evolution.actions.harnesses import ensure_starter
 from evolution.actions.proposals import (
     amend_proposal,
-    confirm_proposal,
     edit_file,
+    redraft_proposal,
     reject_proposal,
     start_draft,
 )
+from evolution.actions.reviews import approve_proposal
 from evolution.actors import NotAllowed
 from evolution.errors import LoopError, MoveRefused, StaleState
 from evolution.loop.edits import EditRefused
 from evolution.loop.repositories import open_repository
 from evolution.loop.steps import merge_step
-from evolution.models import Cluster, Event, Job, Proposal
-from evolution.states import ClusterState, ProposalState
+from evolution.models import Cluster, Diagnosis, Event, Job, Proposal
+from evolution.states import ClusterState, JobState, ProposalState
 from harness_repo.git.objects import Author
 from tests.evolution.intake import SKILL
 from tests.evolution.loop.test_proposals import draft, make_diagnosis
@@ -51,7 +52,7 @@ def test_a_rejected_diagnosis_is_not_drafted() -> None:
 
 def test_confirming_is_recorded_once(proposal: Proposal) -> None:
     for _ in range(2):
-        confirm_proposal(ANNA, proposal, "看过了")
+        approve_proposal(ANNA, proposal, "看过了")
     stored = Proposal.objects.get()
     assert (stored.state, stored.decided_by) == (ProposalState.CONFIRMED, "anna")
     assert Event.objects.get(verb="proposal.confirmed").reason == "看过了"
@@ -68,9 +69,9 @@ def test_confirming_refuses_a_branch_that_moved_and_shows_it_next(proposal: Prop
         message="m",
     )
     with pytest.raises(StaleState):
-        confirm_proposal(ANNA, proposal)
+        approve_proposal(ANNA, proposal)
     assert Proposal.objects.get().head_commit == head
-    confirm_proposal(ANNA, Proposal.objects.get())
+    approve_proposal(ANNA, Proposal.objects.get())
     assert Proposal.objects.get().state == ProposalState.CONFIRMED
 
 
@@ -86,11 +87,11 @@ def test_a_proposal_that_adds_a_problem_can_not_be_confirmed(proposal: Proposal)
     )
     proposal.save()
     with pytest.raises(EditRefused, match="skills/new"):
-        confirm_proposal(ANNA, proposal)
+        approve_proposal(ANNA, proposal)
 
 
 def test_an_edit_by_hand_is_the_persons_commit(proposal: Proposal) -> None:
-    confirm_proposal(ANNA, proposal)
+    approve_proposal(ANNA, proposal)
     sha = edit_file(ANNA, proposal, SKILL, skill(proposal) + "- 手写\r\n", proposal.head_commit)
     commit = open_repository(proposal.harness).log(proposal.branch)[0]
     stored = Proposal.objects.get()
@@ -119,7 +120,7 @@ def test_rejecting_frees_the_cluster(proposal: Proposal) -> None:
     assert (stored.state, stored.reason) == (ProposalState.REJECTED, "太宽")
     assert Cluster.objects.get().state == ClusterState.DIAGNOSED
     with pytest.raises(MoveRefused):
-        confirm_proposal(DEV, stored)
+        approve_proposal(DEV, stored)
 
 
 def test_amending_asks_the_editor_again(proposal: Proposal) -> None:
@@ -142,15 +143,15 @@ def test_confirming_what_was_edited_meanwhile_is_refused(proposal: Proposal) -> 
     stale, reviewed = Proposal.objects.get(), proposal.head_commit
     edit_file(DEV, proposal, SKILL, skill(proposal) + "- a\n", reviewed)
     with pytest.raises(StaleState):
-        confirm_proposal(ANNA, stale)
+        approve_proposal(ANNA, stale)
     with pytest.raises(StaleState):
-        confirm_proposal(ANNA, Proposal.objects.get(), reviewed=reviewed)
+        approve_proposal(ANNA, Proposal.objects.get(), reviewed=reviewed)
     assert Proposal.objects.get().state == ProposalState.DRAFTED
 
 
 def test_editing_what_was_confirmed_meanwhile_asks_for_another_review(proposal: Proposal) -> None:
     stale = Proposal.objects.get()
-    confirm_proposal(ANNA, proposal)
+    approve_proposal(ANNA, proposal)
     head = edit_file(DEV, stale, SKILL, skill(proposal) + "- a\n", stale.head_commit)
     stored = Proposal.objects.get()
     assert (stored.state, stored.head_commit) == (ProposalState.DRAFTED, head)
@@ -161,7 +162,7 @@ def test_confirming_and_editing_at_once_never_confirms_an_unseen_head(proposal: 
     reviewed, content = proposal.head_commit, skill(proposal) + "- a\n"
     one, two = Proposal.objects.get(), Proposal.objects.get()
     run_at_once(
-        lambda: confirm_proposal(ANNA, one),
+        lambda: approve_proposal(ANNA, one),
         lambda: edit_file(DEV, two, SKILL, content, reviewed),
     )
     stored = Proposal.objects.get()
@@ -169,7 +170,7 @@ def test_confirming_and_editing_at_once_never_confirms_an_unseen_head(proposal: 
 
 
 def test_proposal_in_a_step_is_not_rejected(proposal: Proposal) -> None:
-    confirm_proposal(ANNA, proposal)
+    approve_proposal(ANNA, proposal)
     merge_step(DEV, proposal.harness, [Proposal.objects.get()])
     with pytest.raises(LoopError, match="take it out of the step"):
         reject_proposal(DEV, proposal, "dangerous")
@@ -180,7 +181,7 @@ def test_proposal_of_a_rejected_diagnosis_is_not_confirmed(proposal: Proposal) -
     assert proposal.diagnosis is not None
     reject_diagnosis(DEV, proposal.diagnosis, "wrong")
     with pytest.raises(LoopError, match="diagnosis behind"):
-        confirm_proposal(ANNA, proposal)
+        approve_proposal(ANNA, proposal)
     assert Proposal.objects.get().state == ProposalState.DRAFTED
 
 
@@ -192,10 +193,63 @@ def test_rejecting_needs_a_reason(proposal: Proposal) -> None:
 
 def test_viewers_decide_nothing(proposal: Proposal) -> None:
     for act in (
-        lambda: confirm_proposal(VIEWER, proposal),
+        lambda: approve_proposal(VIEWER, proposal),
         lambda: reject_proposal(VIEWER, proposal, ""),
         lambda: amend_proposal(VIEWER, proposal, "x"),
         lambda: edit_file(VIEWER, proposal, SKILL, "x", proposal.head_commit),
     ):
         with pytest.raises(NotAllowed):
             act()
+
+
+def test_another_model_drafts_an_alternative_beside_the_first(proposal: Proposal) -> None:
+    diagnosis = proposal.diagnosis
+    assert diagnosis is not None
+    other = start_draft(ANNA, diagnosis, "other-model")
+    assert (other == proposal, other.model, other.created_by) == (False, "other-model", "anna")
+    assert start_draft(DEV, diagnosis, "other-model") == other
+    assert start_draft(DEV, diagnosis, "rehearsal-editor") == proposal
+    assert Job.objects.get(target_id=other.pk).parameters == {"model": "other-model"}
+
+
+def test_the_model_that_was_asked_for_drafts_again_too(proposal: Proposal) -> None:
+    Job.objects.update(parameters={"model": "other-model"}, state=JobState.DONE)
+    assert amend_proposal(DEV, proposal, "短一点").parameters == {"model": "other-model"}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"part": "judge"}, {"part": "model"}, {"part": "knowledge"}, {"handled_as": "ignored"}]
+)
+def test_what_is_no_fault_of_the_harness_is_not_drafted(fields: dict[str, str]) -> None:
+    diagnosis = make_diagnosis(ensure_starter(DEV, "live_commerce"))
+    Diagnosis.objects.update(**fields)
+    with pytest.raises(LoopError, match="does not blame the harness"):
+        start_draft(DEV, diagnosis)
+    assert not Proposal.objects.exists()
+
+
+def test_drafting_anew_needs_a_live_version_that_moved(proposal: Proposal) -> None:
+    with pytest.raises(LoopError, match="amend it instead"):
+        redraft_proposal(DEV, proposal)
+    move_main(proposal)
+    jobs = {redraft_proposal(DEV, proposal, "再来").pk for _ in range(2)}
+    stored = Proposal.objects.get()
+    assert (len(jobs), stored.state, len(stored.feedback)) == (1, ProposalState.DRAFTING, 1)
+    assert stored.feedback[0]["onto"] == open_repository(proposal.harness).resolve("main")
+
+
+def test_proposal_in_a_step_is_not_drafted_anew(proposal: Proposal) -> None:
+    approve_proposal(ANNA, proposal)
+    merge_step(DEV, proposal.harness, [Proposal.objects.get()])
+    move_main(proposal)
+    with pytest.raises(LoopError, match="can't be drafted anew"):
+        redraft_proposal(DEV, proposal)
+    with pytest.raises(NotAllowed):
+        redraft_proposal(VIEWER, proposal)
+
+
+def move_main(proposal: Proposal) -> None:
+    repository = open_repository(proposal.harness)
+    text = repository.read_file("main", SKILL) + b"- released\n"
+    main = repository.resolve("main")
+    repository.commit("main", {SKILL: text}, parent=main, author=Author("x", "x@y"), message="m")

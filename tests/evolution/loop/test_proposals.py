@@ -3,16 +3,26 @@ from typing import Any
 import pytest
 
 from evolution.actions.harnesses import ensure_starter
-from evolution.actions.proposals import amend_proposal, start_draft
+from evolution.actions.proposals import amend_proposal, redraft_proposal, start_draft
 from evolution.errors import LoopError, StaleState
 from evolution.loop import proposals
 from evolution.loop.edits import EditRefused
 from evolution.loop.proposals import draft_proposal
 from evolution.loop.repositories import open_repository
-from evolution.models import CaseResult, DatasetCase, Diagnosis, Evaluation, Harness, Proposal
+from evolution.models import (
+    CaseResult,
+    DatasetCase,
+    Diagnosis,
+    Evaluation,
+    Exchange,
+    Harness,
+    Job,
+    Proposal,
+)
 from evolution.ports import NamedModel
 from evolution.prompts.fences import read_fenced
-from evolution.states import ClusterState, DiagnosisState, EvaluationState, ProposalState
+from evolution.states import ClusterState, DiagnosisState, EvaluationState, JobState, ProposalState
+from harness_repo.git.objects import Author
 from harness_repo.starters import starter_files
 from tests.evolution.intake import SKILL, Answers, diagnosis_answer, draft_answer, make_cluster, make_failure
 from tests.evolution.measured import DEV, make_case, make_version
@@ -35,7 +45,8 @@ def make_diagnosis(harness: Harness) -> Diagnosis:
     case = cluster.members.get()
     evidence = [{"case": case.pk, "turn": 0, "quote": case.title, "verified": True}]
     answer = diagnosis_answer({"case": str(case.pk), "turn": 0, "quote": case.title})
-    fields = {name: answer[name] for name in ("part", "path", "hypothesis", "changes")}
+    told = answer["hypotheses"][0]
+    fields = {name: told[name] for name in ("part", "path", "hypothesis", "changes")}
     return Diagnosis.objects.create(
         harness=harness,
         cluster=cluster,
@@ -87,7 +98,7 @@ def test_a_draft_waits_for_review(diagnosis: Diagnosis) -> None:
 def test_a_draft_that_does_not_hold_makes_no_branch(diagnosis: Diagnosis, fields: dict[str, Any]) -> None:
     proposal = start_draft(DEV, diagnosis)
     with pytest.raises(EditRefused):
-        draft(proposal, draft_answer(**fields))
+        draft(proposal, *[draft_answer(**fields)] * 2)
     assert list(open_repository(proposal.harness).branches()) == ["main"]
 
 
@@ -151,7 +162,7 @@ def test_a_redraft_that_fails_leaves_the_earlier_version(diagnosis: Diagnosis) -
     first = proposal.head_commit
     amend_proposal(DEV, proposal, "改")
     with pytest.raises(LoopError):
-        draft(proposal, draft_answer(edits=[{"path": "x", "action": "delete", "content": ""}]))
+        draft(proposal, *[draft_answer(edits=[{"path": "x", "action": "delete"}])] * 2)
     proposals.fail_draft(proposal, "no")
     assert (proposal.state, proposal.head_commit, proposal.reason) == (ProposalState.DRAFTED, first, "no")
 
@@ -221,4 +232,127 @@ def test_a_changed_prompt_puts_every_passing_case_at_risk(diagnosis: Diagnosis) 
         CaseResult.objects.create(evaluation=evaluation, case=case, accuracy=1, effectiveness=1)
     proposal = start_draft(DEV, diagnosis)
     draft(proposal, draft_answer("prompts/constraints.md"))
-    assert (len(proposal.manifest["at_risk"]), proposal.manifest["at_risk_total"]) == (50, 60)
+    assert (len(proposal.manifest["at_risk"]), proposal.manifest["at_risk_total"]) == (60, 60)
+
+
+def test_what_models_were_shown_is_kept_with_the_proposal(diagnosis: Diagnosis) -> None:
+    shown = {"cases": [], "keys": ["seen"], "cut": []}
+    diagnosis.exchange = Exchange.objects.create(harness=diagnosis.harness, purpose="diagnosis", shown=shown)
+    diagnosis.save()
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    assert Proposal.objects.get().shown_keys == ["seen"]
+    asked = proposal.exchanges.get()
+    assert (asked.purpose, asked.model, asked.cluster) == ("draft", "rehearsal-editor", diagnosis.cluster)
+
+
+def test_a_rename_is_one_commit_that_keeps_the_harness_whole(diagnosis: Diagnosis) -> None:
+    folder = SKILL.rsplit("/", 1)[0]
+    name = folder.rsplit("/", 1)[1]
+    blocks = [{"search": f"name: {name}\n", "replace": "name: renamed\n"}]
+    edits = [
+        {"path": folder, "action": "rename", "new_path": "skills/renamed"},
+        {"path": "skills/renamed/SKILL.md", "action": "search_replace", "blocks": blocks},
+    ]
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal, draft_answer(edits=edits))
+    repository = open_repository(proposal.harness)
+    assert repository.changed_files(proposal.base_commit, proposal.head_commit) == [
+        SKILL,
+        "skills/renamed/SKILL.md",
+    ]
+    assert "rename from" in repository.diff(proposal.base_commit, proposal.head_commit)
+
+
+def test_a_renamed_skill_that_something_still_names_is_refused(diagnosis: Diagnosis) -> None:
+    hook = {"kind": "requires_skill", "skills": [SKILL.split("/")[1]]}
+    advance_main(
+        diagnosis, {"hooks/x.yaml": f"name: x\nevent: reply\ncheck: {hook}\non_fail: warn\n".encode()}
+    )
+    rename = {"path": SKILL.rsplit("/", 1)[0], "action": "rename", "new_path": "skills/renamed"}
+    proposal = start_draft(DEV, diagnosis)
+    with pytest.raises(EditRefused, match="add problems"):
+        draft(proposal, *[draft_answer(edits=[rename])] * 2)
+
+
+def advance_main(diagnosis: Diagnosis, edits: dict[str, bytes | None]) -> str:
+    """What somebody else released meanwhile."""
+    repository = open_repository(diagnosis.harness)
+    main = repository.resolve("main")
+    return repository.commit("main", edits, parent=main, author=Author("x", "x@y"), message="released")
+
+
+def test_a_draft_made_anew_stands_on_what_is_live_and_goes_on_from_its_branch(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    old = proposal.head_commit
+    live = advance_main(diagnosis, {SKILL: starter_files("live_commerce")[SKILL] + "- 别的规则\n".encode()})
+    redraft_proposal(DEV, proposal, "放在最后")
+    shown = read_fenced(draft(proposal).asked[0])
+    assert "+- 报价前先查优惠券。" in shown["lost"]
+    assert (shown["feedback"], shown["files"][SKILL].splitlines()[-1]) == ("放在最后", "- 别的规则")
+    stored, repository = Proposal.objects.get(), open_repository(proposal.harness)
+    assert (stored.base_commit, stored.state) == (live, ProposalState.DRAFTED)
+    assert repository.log(stored.branch)[0].parents == (old, live)
+    assert repository.read_file(stored.branch, SKILL).decode().splitlines()[-2:] == [
+        "- 别的规则",
+        "- 报价前先查优惠券。",
+    ]
+    assert stored.feedback[0]["commit"] == stored.head_commit
+
+
+def test_a_draft_made_anew_after_a_crash_takes_the_commit_that_is_there(
+    diagnosis: Diagnosis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    live = advance_main(diagnosis, {"prompts/faq.md": None, "harness.yaml": without_faq()})
+    redraft_proposal(DEV, proposal)
+
+    def crash(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(proposals, "_record_draft", crash)
+        with pytest.raises(KeyboardInterrupt):
+            draft(proposal)
+    again = Proposal.objects.get()
+    assert draft(again).asked == []
+    assert (again.state, again.base_commit) == (ProposalState.DRAFTED, live)
+
+
+def test_a_draft_made_anew_that_fails_leaves_the_old_one_on_its_base(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    before = (proposal.base_commit, proposal.head_commit)
+    advance_main(diagnosis, {"prompts/faq.md": None, "harness.yaml": without_faq()})
+    redraft_proposal(DEV, proposal)
+    proposals.fail_draft(proposal, "no")
+    stored = Proposal.objects.get()
+    assert (stored.base_commit, stored.head_commit, stored.reason) == (*before, "no")
+    assert proposals.new_base(stored) == stored.base_commit
+
+
+def without_faq() -> bytes:
+    config = starter_files("live_commerce")["harness.yaml"]
+    return config.replace(b"  - {name: faq, file: prompts/faq.md}\n", b"")
+
+
+def test_a_persons_text_has_the_line_ends_of_the_file(diagnosis: Diagnosis) -> None:
+    windows = starter_files("live_commerce")[SKILL].replace(b"\n", b"\r\n")
+    advance_main(diagnosis, {SKILL: windows})
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    repository = open_repository(proposal.harness)
+    text = repository.read_file(proposal.branch, SKILL).replace(b"\r\n", b"\n") + b"- by hand\n"
+    proposals.commit_by_hand(DEV, proposal, {SKILL: text}, proposal.head_commit)
+    data = repository.read_file(proposal.branch, SKILL)
+    assert data.count(b"\n") == data.count(b"\r\n")
+
+
+def test_a_draft_whose_job_is_over_does_not_wait_for_ever(diagnosis: Diagnosis) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    Job.objects.update(state=JobState.DONE, message="done")
+    proposals.fail_abandoned_drafts()
+    proposal.refresh_from_db()
+    assert proposal.state == ProposalState.FAILED

@@ -11,7 +11,7 @@ from evolution.demonstration import load_cases
 from evolution.errors import LoopError
 from evolution.loop.evaluation import newest_version
 from evolution.loop.repositories import open_repository
-from evolution.models import Cluster, Harness, Proposal
+from evolution.models import Cluster, Diagnosis, Exchange, Harness, Proposal
 from tests.evolution.intake import make_cluster, make_failure
 from tests.evolution.measured import DEV, make_harness
 
@@ -42,6 +42,12 @@ def promise(harness: Harness, number: int) -> None:
     )
 
 
+DIAGNOSIS = {
+    *("id", "cluster", "rank", "category", "part", "path", "hypothesis", "confidence", "evidence"),
+    *("first_wrong_turns", "changes", "refuted_by", "model", "exchange", "cost", "seconds"),
+}
+
+
 def test_from_failures_to_a_branch_without_a_worker(
     harness: Harness, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,13 +58,46 @@ def test_from_failures_to_a_branch_without_a_worker(
     cluster = make_cluster(harness, 99)
     harness.failures.update(cluster=cluster, strength=1.0)
     (diagnosis,) = run(capsys, "diagnose", "--cluster", "99")["diagnoses"]
-    assert (diagnosis["cluster"], set(diagnosis)) == (99, {"cluster", "part", "hypothesis", "evidence"})
+    assert (diagnosis["cluster"], set(diagnosis)) == (99, DIAGNOSIS)
     assert {tuple(item) for item in diagnosis["evidence"]} == {("case", "turn", "quote", "verified")}
     (proposal,) = run(capsys, "draft")["proposals"]
-    assert set(proposal) == {"id", "branch", "commit", "title", "manifest"}
+    assert set(proposal) == {
+        *("id", "branch", "commit", "base", "title", "state", "diagnosis", "cluster", "model", "manifest"),
+        *("cost", "seconds", "reason"),
+    }
+    assert (proposal["state"], proposal["cluster"], proposal["model"]) == ("drafted", 99, "rehearsal-editor")
     assert open_repository(harness).resolve(proposal["branch"]) == proposal["commit"]
     assert run(capsys, "draft") == {"proposals": []}
     assert Proposal.objects.count() == 1
+
+
+def test_the_likeliest_hypothesis_of_the_newest_answer_is_drafted(
+    harness: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = make_cluster(harness, 7, ("几天能到",))
+    rows = [("knowledge", 1, "new"), ("skill", 2, "new"), ("prompt", 3, "new"), ("skill", 1, "old")]
+    answers = {name: Exchange.objects.create(harness=harness, purpose="diagnosis") for name in ("old", "new")}
+    for part, rank, answer in reversed(rows):
+        Diagnosis.objects.create(
+            harness=harness, cluster=cluster, part=part, rank=rank, exchange=answers[answer]
+        )
+    with pytest.raises(CommandError):
+        call_command("draft")
+    drafted = Proposal.objects.get()
+    assert drafted.diagnosis is not None
+    assert (drafted.diagnosis.part, drafted.diagnosis.rank) == ("skill", 2)
+
+
+def test_a_draft_that_came_to_nothing_is_told_with_its_reason(
+    harness: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = make_cluster(harness, 7, ("几天能到",))
+    made = Diagnosis.objects.create(harness=harness, cluster=cluster, part="skill", category="other")
+    with pytest.raises(CommandError, match="no-such-model"):
+        call_command("draft", "--diagnosis", str(made.pk), "--model", "no-such-model", "--json")
+    (proposal,) = json.loads(capsys.readouterr().out)["proposals"]
+    assert (proposal["state"], proposal["model"], proposal["commit"]) == ("failed", "no-such-model", "")
+    assert "no-such-model" in proposal["reason"]
 
 
 def test_no_failures_are_no_clusters(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,10 +18,11 @@ from evolution.management import infrastructure
 from evolution.management.budget_options import amount
 from evolution.management.commands import demo, load_demonstration
 from evolution.management.unattended import Entry, Outcomes
+from evolution.management.waiting import describe
 from evolution.models import CaseResult, DatasetVersion, Evaluation, Harness
 from evolution.states import EvaluationState
 from tests.evolution.conversing import conversations
-from tests.evolution.measured import ANNA, make_harness, make_version
+from tests.evolution.measured import ANNA, make_harness, make_measured_step, make_version, teach
 
 pytestmark = pytest.mark.django_db
 SOME = load_cases()[::8]
@@ -336,6 +337,26 @@ def test_demo_prints_its_series_as_a_table() -> None:
     lines = demo.format_table(Outcomes("demo-1", entries, "b" * 40)).splitlines()
     assert lines[2].split() == ["b" * 12, "*", "80.00", "50.00", "12", "1", "promoted"]
     assert lines[0].index("fixed") == lines[2].index("12 ")
+
+
+def test_demo_tells_the_halves_of_a_step_and_nothing_of_a_baseline() -> None:
+    halves: dict[str, object] = {"only_held_in": []}
+    entries = [Entry("a", 1, 1, 0, 0, "baseline"), Entry("b", 1, 1, 0, 0, "promoted", halves)]
+    steps = Outcomes("demo-1", entries, "b").to_dict()["steps"]
+    assert isinstance(steps, list)
+    assert ["halves" in step for step in steps] == [False, True]
+
+
+def test_evaluate_tells_the_halves_of_two_versions_that_a_step_compares() -> None:
+    step = make_measured_step(teach(*range(1, 11)))
+    assert step.base_evaluation is not None
+    assert step.candidate_evaluation is not None
+    said = describe(step.candidate_evaluation, as_json=True, base=step.base_evaluation)
+    halves = json.loads(said)["halves"]
+    assert halves["held_in"]["cases"] == len(step.held_in)
+    assert halves["held_in"]["fixed"] + halves["held_out"]["fixed"] == 8
+    same = describe(step.base_evaluation, as_json=True, base=step.base_evaluation)
+    assert json.loads(same)["halves"] is None
 
 
 @pytest.mark.ops

@@ -110,6 +110,7 @@ def test_what_was_done_as_one_object(harness: Harness, elsewhere: HarnessReposit
         "harness": harness.name,
         "fetched": {"main": new},
         "skipped": {},
+        "changed_outside": [],
         "live": {"tag": "release/2", "commit": new},
         "pushed": ["main", "release/1", "release/2"],
     }
@@ -182,3 +183,23 @@ def test_packing_needs_no_remote(harness: Harness) -> None:
     assert list(repository.path.glob("objects/pack/*.pack"))
     assert repository.files("main") == files
     assert Event.objects.filter(verb="harness.packed").count() == 1
+
+
+def test_branches_of_proposals_go_there_and_come_back(harness: Harness, elsewhere: HarnessRepository) -> None:
+    proposal = make_proposal(harness, teach(1))
+    assert sync(harness.name, "--proposals") == f"pushed {proposal.branch} {proposal.head_commit[:12]}\n"
+    elsewhere.commit(
+        proposal.branch, {"prompts/role.md": b"1"}, parent=proposal.branch, author=author_of(DEV), message="m"
+    )
+    assert f"proposal {proposal.pk} was changed outside" in sync(harness.name, "--fetch")
+    with pytest.raises(CommandError, match="no proposal 0"):
+        sync(harness.name, "--proposals", "0")
+
+
+def test_the_text_of_a_pull_request_needs_no_remote(harness: Harness) -> None:
+    proposal = make_proposal(harness, teach(1), "teach @admin it")
+    text = sync(harness.name, "--pull-request", proposal.pk)
+    assert text.startswith("teach ＠admin it\n\n")
+    assert f"Workbench-Commit: {proposal.head_commit}" in text
+    with pytest.raises(CommandError, match="no proposal 0"):
+        sync(harness.name, "--pull-request", "0")

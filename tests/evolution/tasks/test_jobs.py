@@ -92,7 +92,7 @@ def test_a_job_that_kills_its_workers_is_given_up() -> None:
 def test_a_draft_job_that_fails_ends_its_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
     proposal = start_draft(DEV, make_diagnosis(ensure_starter(DEV, "live_commerce")))
 
-    def fail(_role: str) -> None:
+    def fail(*_arguments: str) -> None:
         raise LoopError("no model is set")
 
     monkeypatch.setattr(jobs, "build_model", fail)

@@ -154,3 +154,75 @@ def test_a_path_in_conflict_is_named_once(
         heads.append(run_git(repo.path, "commit-tree", "-m", text, *parents, tree).decode().strip())
     found = repo.check_merge(heads[1], heads[2:]).conflicts
     assert [(conflict.path, conflict.kind) for conflict in found] == [("p", kind)]
+
+
+def test_a_conflict_has_one_key_whichever_side_is_ours(repo: HarnessRepository, author: Author) -> None:
+    start, heads = sides(repo, author, BASE, {"f.md": b"a\n" + TEXT[2:]}, {"f.md": b"b\n" + TEXT[2:]})
+    (there,) = repo.check_merge(start, heads).conflicts
+    (back,) = repo.check_merge(start, heads[::-1]).conflicts
+    assert there.key == back.key
+    assert (there.sides.ours, back.sides.ours) == (back.sides.theirs, there.sides.theirs)
+    assert there.sides.base == TEXT
+
+
+def test_what_people_decided_is_taken_where_the_same_versions_meet(
+    repo: HarnessRepository, author: Author
+) -> None:
+    edits = ({"f.md": b"a\n" + TEXT[2:]}, {"f.md": b"b\n" + TEXT[2:], "d.md": b"d\n"}, {"new.md": b"n\n"})
+    start, heads = sides(repo, author, BASE, *edits)
+    (conflict,) = repo.check_merge(start, heads).conflicts
+    known = {conflict.key: b"both\n" + TEXT[2:]}
+    check = repo.check_merge(start, heads, resolutions=known)
+    merged = repo.merge("step/1", start, heads, author=author, message="s", resolutions=known)
+    assert repo.read_file(merged, "f.md") == b"both\n" + TEXT[2:]
+    assert repo.changed_files(start, merged) == ["d.md", "f.md", "new.md"]
+    assert check.is_clean
+    assert [file.path for file in check.settled] == ["f.md"]
+    assert check.tree == repo.tree_of(merged)
+
+
+def test_a_resolution_does_not_hold_for_other_versions(repo: HarnessRepository, author: Author) -> None:
+    start, heads = sides(
+        repo, author, BASE, *({"f.md": word + TEXT[2:]} for word in (b"a\n", b"b\n", b"c\n"))
+    )
+    (conflict,) = repo.check_merge(start, heads[:2]).conflicts
+    assert not repo.check_merge(start, [heads[0], heads[2]], resolutions={conflict.key: b"x\n"}).is_clean
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "path"),
+    [
+        ({"d.md": b"b\n"}, {"d.md": None}, "d.md"),
+        ({"dir": b"q\nr\n"}, {"dir": None, "dir/a": b"z\n"}, "dir"),
+    ],
+)
+def test_a_file_that_one_side_removed_goes_or_stays_as_decided(
+    repo: HarnessRepository, author: Author, ours: Edits, theirs: Edits, path: str
+) -> None:
+    start, heads = sides(repo, author, BASE, ours, theirs)
+    (conflict,) = repo.check_merge(start, heads).conflicts
+    kept, gone = (
+        repo.build_merge(start, heads, author=author, message="s", resolutions={conflict.key: content})
+        for content in (b"kept\n", None)
+    )
+    assert repo.read_file(kept, path) == b"kept\n"
+    assert path not in repo.files(gone)
+    assert not any("~" in name for name in (*repo.files(kept), *repo.files(gone)))
+
+
+def test_the_parts_of_a_file_are_its_settled_lines_and_its_hunks(
+    repo: HarnessRepository, author: Author
+) -> None:
+    ours = TEXT.replace(b"2\n", b"two\n").replace(b"8\n", b"eight\n")
+    (found,) = conflicts(repo, author, {"f.txt": ours}, {"f.txt": TEXT.replace(b"2\n", b"zwei\n")})
+    assert found.kind == "add/add"
+    texts = [part if isinstance(part, bytes) else part.ours for part in found.parts]
+    assert b"".join(texts) == ours
+
+
+@pytest.mark.parametrize(
+    ("data", "is_text"), [(b"\xff\n", False), (b"x\0\n", False), ("规则\n".encode(), True)]
+)
+def test_only_utf8_is_text(repo: HarnessRepository, author: Author, *, data: bytes, is_text: bool) -> None:
+    (found,) = conflicts(repo, author, {"n.md": data}, {"n.md": b"other\n"})
+    assert found.sides.is_text == is_text

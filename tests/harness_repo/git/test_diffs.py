@@ -99,3 +99,29 @@ def test_a_renamed_file_with_an_odd_name_is_told(repo: HarnessRepository, author
     second = repo.commit("b", {old: None, new: b"1\n2\n3\n"}, parent=first, author=author, message="m")
     (found,) = parse_diff(repo.diff(first, second))
     assert (found.path, found.status, found.old_path) == (new, "renamed", old)
+
+
+def test_how_much_of_a_renamed_file_stayed_is_told(repo: HarnessRepository, author: Author) -> None:
+    old = "".join(f"line {at}\n" for at in range(20)).encode()
+    first = repo.commit("b", {"x.md": old}, parent="main", author=author, message="m")
+    edits = {"x.md": None, "y.md": old.replace(b"line 3\n", b"line three\n")}
+    second = repo.commit("b", edits, parent=first, author=author, message="m")
+    (found,) = parse_diff(repo.diff(first, second))
+    assert found.similarity
+    assert 80 < found.similarity < 100
+
+
+def test_a_last_line_without_an_end_is_told(repo: HarnessRepository, author: Author) -> None:
+    first = repo.commit("b", {"x.md": b"a\nb"}, parent="main", author=author, message="m")
+    second = repo.commit("b", {"x.md": b"a\nb\n"}, parent=first, author=author, message="m")
+    (found,) = parse_diff(repo.diff(first, second))
+    assert [(line.kind, line.has_newline) for line in found.hunks[0].lines] == [
+        (" ", True),
+        ("-", False),
+        ("+", True),
+    ]
+
+
+def test_a_change_of_mode_is_told() -> None:
+    (found,) = parse_diff("diff --git a/x.sh b/x.sh\nold mode 100644\nnew mode 100755\n")
+    assert (found.old_mode, found.new_mode, found.hunks) == ("100644", "100755", [])

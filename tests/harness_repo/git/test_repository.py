@@ -102,6 +102,17 @@ def test_commit_with_expected_head_moves_a_branch_to_another_parent(
         repo.commit("b", {"d": b"3"}, parent="main", author=author, message="late", expected_head=old)
 
 
+def test_commit_onto_another_version_has_its_files_and_both_parents(
+    repo: HarnessRepository, author: Author
+) -> None:
+    old = change(repo, author, "b", {"a": b"1"})
+    live = change(repo, author, "main", {"c": b"2"})
+    new = repo.commit("b", {"d": b"3"}, parent=old, onto=live, author=author, message="anew")
+    assert repo.log("b")[0].parents == (old, live)
+    assert repo.files(new) == {**FILES, "c": b"2", "d": b"3"}
+    assert run_git(repo.path, "fsck", "--strict") == b""
+
+
 def test_commit_without_a_change_is_refused(repo: HarnessRepository, author: Author) -> None:
     with pytest.raises(NothingToCommit):
         change(repo, author, "b", {"harness.yaml": FILES["harness.yaml"], "not/there": None})

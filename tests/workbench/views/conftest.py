@@ -16,6 +16,8 @@ from evolution.models import (
     Harness,
     ImportRun,
     Proposal,
+    ReviewComment,
+    ReviewThread,
     SavedView,
     Source,
     Step,
@@ -90,6 +92,11 @@ class World:
     # measured, waits for its decision
     step: Step
 
+    @property
+    def thread(self) -> ReviewThread:
+        """About a line of the proposal, begun by the operator."""
+        return self.proposal.threads.get()
+
     def url(self, path: str = "") -> str:
         return f"/h/{self.harness.name}/{path}"
 
@@ -121,7 +128,17 @@ def make_world() -> World:
     }
     Proposal.objects.filter(pk=proposal.pk).update(**fields)
     proposal.refresh_from_db()
+    make_thread(proposal)
     return World(harness, cluster, case, diagnosis, proposal, step)
+
+
+def make_thread(proposal: Proposal) -> ReviewThread:
+    place = {"commit": proposal.head_commit, "path": "prompts/role.md", "side": "new", "line": 1}
+    thread = ReviewThread.objects.create(
+        proposal=proposal, **place, line_text="knows: q1 q2 q3", created_by="operator"
+    )
+    ReviewComment.objects.create(thread=thread, author="operator", text="is **that** so?")
+    return thread
 
 
 def make_diagnosis(cluster: Cluster, case: FailureCase) -> Diagnosis:

@@ -2,10 +2,10 @@ from django.test import Client
 
 from evolution.loop.authors import author_of
 from evolution.loop.repositories import open_repository
-from evolution.models import Release, Step
-from evolution.states import ReleaseKind
-from tests.evolution.measured import DEV, make_proposal, teach
+from evolution.models import Step
+from tests.evolution.measured import DEV, make_proposal, move_live, teach
 from tests.workbench.views.conftest import World
+from workbench.conflict_view import Place
 
 
 def test_confirmed_proposals_that_clash_are_shown_by_file_and_line(world: World, developer: Client) -> None:
@@ -29,14 +29,7 @@ def test_proposals_that_fit_show_no_conflict(world: World, developer: Client) ->
 
 
 def test_a_step_that_no_longer_fits_to_what_is_live_says_where(world: World, developer: Client) -> None:
-    repository = open_repository(world.harness)
-    edits = {"prompts/role.md": b"knows: something else\n"}
-    main = repository.resolve("main")
-    commit = repository.commit("main", edits, parent=main, author=author_of(DEV), message="m")
-    repository.tag("release/2", commit, "m", author_of(DEV))
-    Release.objects.create(
-        harness=world.harness, number=2, kind=ReleaseKind.PROMOTION, commit=commit, tag="release/2", actor="x"
-    )
+    move_live(world.harness, {"prompts/role.md": b"knows: something else\n"})
     answer = developer.get(world.url("steps/1/"))
     assert answer.context["conflict"].files[0].hunks[0].ours == "knows: something else\n"
     assert 'id="conflicts"' in answer.content.decode()
@@ -106,3 +99,128 @@ def test_a_step_of_proposals_that_clash_is_refused_with_the_reason(world: World,
     assert Step.objects.count() == 1
     assert f"#{two} does not fit to #{one}" in answer.content.decode()
     assert [proposal.pk for proposal in answer.context["chosen"]] == [one, two]
+
+
+def conflicts_url(world: World, *numbers: int) -> str:
+    return world.url("steps/conflicts/?" + "&".join(f"proposals={number}" for number in numbers))
+
+
+def choose(key: str, **fields: str) -> dict[str, str]:
+    return {"decision": "settle", "key": key, "way": "hunks", "choice-1": "own", **fields}
+
+
+def test_a_conflict_is_settled_in_the_browser_and_the_step_starts(world: World, developer: Client) -> None:
+    one, two = make_clash(world)
+    url = conflicts_url(world, one, two)
+    page = developer.get(url)
+    (file,) = page.context["files"]
+    assert "Place 1 of 1" in page.content.decode()
+    assert (file.ours_name, file.theirs_name) == ("so far", f"#{two}")
+
+    settled = developer.post(url, choose(file.key, **{"own-1": "knows: one and two\r\n"}), follow=True)
+    developer.post(world.url("steps/start/"), {"proposals": [one, two]})
+
+    step = Step.objects.order_by("number").last()
+    assert step is not None
+    assert "Everything is settled" in settled.content.decode()
+    assert "settled by developer" in settled.content.decode()
+    role = open_repository(world.harness).read_file(step.candidate_commit, "prompts/role.md")
+    assert role == b"knows: one and two\n"
+    shown = developer.get(world.url(f"steps/{step.number}/"))
+    assert "settled by developer" in shown.content.decode()
+    assert shown.context["is_outdated"] is False
+
+
+def test_what_is_refused_stays_typed(world: World, developer: Client) -> None:
+    one, two = make_clash(world)
+    url = conflicts_url(world, one, two)
+    (file,) = developer.get(url).context["files"]
+    answer = developer.post(url, choose(file.key, **{"own-1": "{{ <unclosed", "reason": "so"}))
+    page = answer.content.decode()
+    assert "it would have problems" in page
+    assert "{{ &lt;unclosed" in page
+    assert 'value="so"' in page
+    assert (
+        "every place in conflict"
+        in developer.post(url, choose(file.key, **{"choice-1": "x"})).content.decode()
+    )
+
+
+def test_a_settled_conflict_is_opened_again_and_the_step_says_so(world: World, developer: Client) -> None:
+    one, two = make_clash(world)
+    url = conflicts_url(world, one, two)
+    (file,) = developer.get(url).context["files"]
+    developer.post(url, {"decision": "settle", "key": file.key, "way": "whole", "text": "knows: all\n"})
+    developer.post(world.url("steps/start/"), {"proposals": [one, two]})
+    resolution = world.harness.resolutions.get()
+
+    developer.post(url, {"decision": "settle", "key": file.key, "way": "ours"})
+    otherwise = developer.get(world.url("steps/2/"))
+    developer.post(url, {"decision": "forget", "resolution": resolution.pk})
+    opened = developer.get(world.url("steps/2/"))
+
+    assert "was settled otherwise since" in otherwise.content.decode()
+    assert "was opened again since" in opened.content.decode()
+    assert opened.context["conflict"] is not None
+    assert not world.harness.resolutions.exists()
+
+
+def test_a_viewer_sees_conflicts_and_decides_nothing(world: World, viewer: Client) -> None:
+    one, two = make_clash(world)
+    url = conflicts_url(world, one, two)
+    page = viewer.get(url)
+    (file,) = page.context["files"]
+    assert "Settle as chosen" not in page.content.decode()
+    for sent in (choose(file.key, **{"own-1": "x"}), {"decision": "forget", "resolution": "1"}):
+        assert viewer.post(url, sent).status_code == 403
+
+
+def test_a_proposal_is_put_on_what_is_live(world: World, developer: Client) -> None:
+    proposal = make_proposal(world.harness, b"knows: <one>\n")
+    url = world.url(f"proposals/{proposal.pk}/conflicts/")
+    live = move_live(world.harness, {"prompts/role.md": b"knows: something else\n"})
+    (file,) = developer.get(url).context["files"]
+    developer.post(url, {"decision": "settle", "key": file.key, "way": "theirs"})
+    answer = developer.post(world.url(f"proposals/{proposal.pk}/rebase/"), follow=True)
+    proposal.refresh_from_db()
+    assert "review it again" in answer.content.decode()
+    assert (proposal.base_commit, proposal.state) == (live, "drafted")
+
+
+def test_a_proposal_that_clashes_is_put_into_a_step_once_that_is_settled(
+    world: World, developer: Client
+) -> None:
+    more = make_proposal(world.harness, b"knows: q20\n")
+    put_in = world.url(f"steps/1/put-in/{more.pk}/")
+    asked = developer.post(put_in)
+    assert asked.status_code == 302
+    (file,) = developer.get(asked["Location"]).context["files"]
+    developer.post(asked["Location"], {"decision": "settle", "key": file.key, "way": "theirs"})
+    answer = developer.post(put_in, follow=True)
+    assert "Put into the step" in answer.content.decode()
+    assert world.step.proposals.count() == 2
+
+
+def test_nothing_to_look_at_leads_back(world: World, developer: Client) -> None:
+    answer = developer.get(world.url("steps/conflicts/?proposals=x&proposals=99999"))
+    assert (answer.status_code, answer["Location"]) == (302, world.url("steps/"))
+    (inside,) = world.step.proposals.all()
+    page = developer.get(conflicts_url(world, inside.pk))
+    assert "They fit together" in page.content.decode()
+    assert "Say what to do" in developer.post(conflicts_url(world, inside.pk)).content.decode()
+
+
+def test_what_was_decided_of_another_version_is_proposed(world: World, developer: Client) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    texts = [b"1\n2\n%s\n3\n4\n" % word for word in (b"five", b"six", b"seven")]
+    move_live(world.harness, {"prompts/role.md": texts[0]})
+    one, two = (make_proposal(world.harness, text) for text in texts[1:])
+    url = conflicts_url(world, one.pk, two.pk)
+    (file,) = developer.get(url).context["files"]
+    developer.post(url, choose(file.key, **{"own-1": "six and seven"}))
+    move_live(world.harness, {"prompts/role.md": b"new\n" * 4 + texts[0]})
+    page = developer.get(url)
+    (again,) = page.context["files"]
+    (place,) = [part for part in again.parts if isinstance(part, Place)]
+    assert (place.own, place.chosen, again.recalled_by) == ("six and seven\n", "own", "developer")
+    assert "settled before by developer" in page.content.decode()

@@ -13,7 +13,7 @@ def test_the_commits_that_changed_a_file_are_listed_with_the_newest_change(
     answer = viewer.get(address)
     assert [change.status for change in answer.context["changes"]] == ["modified", "added"]
     assert answer.context["shown"].commit.sha == world.proposal.head_commit
-    rows = [row for hunk in answer.context["files"][0].hunks for row in hunk.rows]
+    rows = [row for hunk in answer.context["diff"].files[0].hunks for row in hunk.rows]
     assert [row.kind for row in rows] == ["-", "+"]
 
 
@@ -22,7 +22,7 @@ def test_an_older_change_is_shown_when_it_is_asked_for(world: World, viewer: Cli
     address = world.url(
         f"files/history/?ref={world.proposal.head_commit}&path=prompts/role.md&commit={first}"
     )
-    assert viewer.get(address).context["files"][0].status == "added"
+    assert viewer.get(address).context["diff"].files[0].status == "added"
 
 
 def test_what_a_file_was_called_is_said(world: World, viewer: Client) -> None:

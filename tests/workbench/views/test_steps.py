@@ -215,3 +215,22 @@ def test_the_policy_is_told_in_words(world: World, viewer: Client) -> None:
 
     assert "Significance level" in page
     assert "&quot;alpha&quot;" not in page
+
+
+def test_a_step_says_of_each_proposal_who_approved_it_and_how_it_does_alone(
+    world: World, developer: Client
+) -> None:
+    proposal, step = world.step.proposals.get(), world.step
+    fields = {
+        "head_commit": step.candidate_commit,
+        "alone_base": step.base_evaluation,
+        "alone_candidate": step.candidate_evaluation,
+    }
+    Proposal.objects.filter(pk=proposal.pk).update(**fields)
+    proposal.reviews.create(reviewer="anna", verdict="approved", commit=step.candidate_commit)
+    page = developer.get(world.url("steps/1/"))
+    (inside,) = page.context["inside"]
+    assert [review.reviewer for review in inside.approvals] == ["anna"]
+    assert inside.alone.candidate.accuracy > inside.alone.base.accuracy
+    assert "approved by" in page.content.decode()
+    assert page.context["diff"].files[0].path == "prompts/role.md"

@@ -9,8 +9,9 @@ from evolution.adapters.formats.tau_bench import read_item
 from evolution.adapters.rehearsal import RehearsalModel
 from evolution.adapters.rehearsal.text import HAN
 from evolution.loop.quotes import quotes_verbatim
-from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, diagnosis_request
-from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
+from evolution.prompts.diagnosis import CaseBrief, DiagnosisBrief, DiagnosisOutput, diagnosis_request
+from evolution.prompts.draft import DraftOutput, draft_request
+from evolution.prompts.file_edits import apply_edits
 from evolution.prompts.structured import ask
 from harness_repo.format.harness import read_harness
 
@@ -67,9 +68,9 @@ def failures(tool: str, count: int = 6) -> list[CaseBrief]:
     return failed[:count]
 
 
-async def diagnose(cases: list[CaseBrief]) -> DiagnosisOutput:
+async def diagnose(cases: list[CaseBrief]) -> DiagnosisBrief:
     request = diagnosis_request(cases, airline_files(), model="rehearsal-diagnoser")
-    return (await ask(MODEL, request, DiagnosisOutput))[0]
+    return (await ask(MODEL, request, DiagnosisOutput))[0].briefs()[0]
 
 
 @pytest.mark.parametrize("tool", ["cancel_reservation", "book_reservation", "transfer_to_human_agents"])
@@ -78,7 +79,8 @@ async def test_a_failure_without_findings_is_diagnosed_in_english_from_the_tool_
     assert not HAN.search(found.model_dump_json())
     assert (found.part, found.path) == ("prompt", "prompts/policy.md")
     assert found.confidence < 0.6
-    assert found.first_wrong_turn
+    assert all(item.turn > 1 for item in found.first_wrong_turns)
+    assert found.first_wrong_turns
 
 
 async def test_the_name_says_which_action_went_wrong() -> None:
@@ -106,3 +108,17 @@ async def test_its_draft_adds_an_english_rule_that_the_harness_reads() -> None:
     assert [str(problem) for problem in harness.problems] == []
     assert "## Rules\n- Before calling `cancel_reservation`" in harness.prompt[0].template
     assert not HAN.search(output.model_dump_json())
+
+
+async def test_a_conversation_on_the_harness_subject_without_a_call_was_left_undone() -> None:
+    request = {
+        "messages": [{"role": "user", "content": "I want to change the passenger of my flight reservation."}]
+    }
+    reply = (
+        "Please provide your user id and the reservation number, so that I can assist you with the changes."
+    )
+    case = CaseBrief(
+        id="1", request=request, reply=reply, trajectory={"calls": [{"turn": 1}]}, symptom="reward 0"
+    )
+    found = await diagnose([case])
+    assert (found.part, found.category) == ("prompt", "incomplete_task")

@@ -5,8 +5,10 @@ from typing import Any
 
 from evolution.adapters.rehearsal import RehearsalModel
 from evolution.adapters.rehearsal.plans import LONG_LIST
-from evolution.prompts.diagnosis import CaseBrief, DiagnosisOutput, diagnosis_request
-from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
+from evolution.adapters.rehearsal.wording import say
+from evolution.prompts.diagnosis import CaseBrief, DiagnosisBrief, DiagnosisOutput, diagnosis_request
+from evolution.prompts.draft import DraftOutput, Earlier, draft_request
+from evolution.prompts.file_edits import apply_edits
 from evolution.prompts.structured import ask
 from harness_repo.format.harness import Harness, read_harness
 from harness_repo.starters import starter_files
@@ -38,16 +40,21 @@ def brief(number: int, danmaku: str, *findings: tuple[str, str], reply: str = ""
     )
 
 
-async def diagnose(cases: list[CaseBrief], files: dict[str, str] | None = None) -> DiagnosisOutput:
+async def diagnose(cases: list[CaseBrief], files: dict[str, str] | None = None) -> DiagnosisBrief:
+    """The likeliest hypothesis."""
+    return (await diagnose_all(cases, files))[0]
+
+
+async def diagnose_all(cases: list[CaseBrief], files: dict[str, str] | None = None) -> list[DiagnosisBrief]:
     request = diagnosis_request(cases, files or starter_texts(), model="rehearsal-diagnoser")
-    return (await ask(MODEL, request, DiagnosisOutput))[0]
+    return (await ask(MODEL, request, DiagnosisOutput))[0].briefs()
 
 
 async def draft(
-    diagnosis: DiagnosisOutput, files: dict[str, str] | None = None, feedback: str | None = None
+    diagnosis: DiagnosisBrief, files: dict[str, str] | None = None, feedback: str | None = None
 ) -> tuple[DraftOutput, Harness]:
     texts = files or starter_texts()
-    request = draft_request(diagnosis, texts, model="rehearsal-editor", feedback=feedback)
+    request = draft_request(diagnosis, texts, model="rehearsal-editor", earlier=Earlier(feedback or ""))
     output = (await ask(MODEL, request, DraftOutput))[0]
     before = {path: text.encode() for path, text in texts.items()}
     after = {**before, **apply_edits(before, output.edits)}
@@ -91,11 +98,56 @@ async def test_an_absolute_promise_without_a_number_is_forbidden_by_its_words() 
     assert output.edits[0].content == "- 不要对观众说「百分百有效」。"
 
 
-async def test_a_second_cause_is_mended_along_when_it_explains_two_cases() -> None:
+async def test_a_second_cause_is_a_hypothesis_of_its_own_when_it_explains_two_cases() -> None:
     mixed = [*promises(), *(brief(n, "how much", ("wrong_language", "the reply is Chinese")) for n in (8, 9))]
-    output, harness = await draft(await diagnose(mixed))
-    assert len(output.edits) == 2
+    first, second = await diagnose_all(mixed)
+    assert (first.category, second.category) == ("unverified_claim", "wrong_language")
+    assert first.confidence > second.confidence
+    assert {item.case for item in second.evidence} == {"case-8", "case-9"}
+    output, harness = await draft(second)
+    assert len(output.edits) == 1
     assert "用英文回复" in harness.prompt[-2].template
+
+
+async def test_a_second_cause_of_a_single_case_is_left_to_another_cluster() -> None:
+    mixed = [*promises(), brief(8, "how much", ("wrong_language", "the reply is Chinese"))]
+    assert len(await diagnose_all(mixed)) == 1
+
+
+async def test_each_case_has_the_turn_that_went_wrong_first() -> None:
+    found = await diagnose([brief(n, "还要多久补货呢", ("missing_fact", "11月12日补货")) for n in range(3)])
+    # The skill is chosen in the first turn, and it was the wrong one.
+    assert [(item.case, item.turn) for item in found.first_wrong_turns] == [
+        (f"case-{n}", 1) for n in range(3)
+    ]
+    claims = await diagnose(promises())
+    assert {item.turn for item in claims.first_wrong_turns} == {3}
+
+
+async def test_a_fact_that_the_reply_states_blames_the_judge() -> None:
+    cases = [
+        brief(n, "几天能到", ("missing_fact", "48小时内发货"), reply="咱们48小时内发货哈。") for n in range(3)
+    ]
+    found = await diagnose(cases)
+    assert (found.part, found.category, found.path, found.changes) == ("judge", "judge_error", "", [])
+
+
+async def test_a_fact_that_is_forbidden_too_blames_the_label() -> None:
+    findings = [("missing_fact", "明天就能到"), ("forbidden_claim", "明天就能到")]
+    found = await diagnose([brief(n, "几天能到", *findings) for n in range(3)])
+    assert (found.part, found.category, found.changes) == ("label", "bad_label", [])
+
+
+async def test_when_no_rule_is_left_to_add_the_knowledge_is_missing() -> None:
+    cases = [brief(n, "嗯嗯呢", ("missing_fact", "先甲后乙"), skills=["spec-qa"]) for n in range(2)]
+    files = starter_texts()
+    files["skills/spec-qa/SKILL.md"] += "- 调用 `search_faq`。\n"
+    first = await diagnose(cases, files)
+    assert (first.part, first.category) == ("prompt", "missing_instruction")
+    rules = [say(f"{kind}.rule", chinese=True) for kind in ("model", "not_returned")]
+    files["prompts/constraints.md"] += "".join(f"- {rule}\n" for rule in rules)
+    found = await diagnose(cases, files)
+    assert (found.part, found.category, found.changes) == ("knowledge", "missing_knowledge", [])
 
 
 async def test_a_rule_that_is_there_already_is_not_added_again() -> None:

@@ -6,14 +6,23 @@ import pytest
 
 from evolution.adapters.rehearsal import RehearsalModel
 from evolution.adapters.rehearsal.shortening import shorten_sentence
-from evolution.prompts.diagnosis import DiagnosisOutput
-from evolution.prompts.draft import DraftOutput, apply_edits, draft_request
+from evolution.prompts.diagnosis import DiagnosisBrief
+from evolution.prompts.draft import DraftOutput, Earlier, draft_request
+from evolution.prompts.feedback import LineComment, write_feedback
+from evolution.prompts.file_edits import apply_edits
 from evolution.prompts.structured import ask
 from harness_repo.format.harness import read_harness
-from tests.evolution.adapters.rehearsal.test_proposing import brief, diagnose, promises, starter_texts
+from tests.evolution.adapters.rehearsal.test_proposing import (
+    brief,
+    diagnose,
+    diagnose_all,
+    promises,
+    starter_texts,
+)
 
 RULES = "prompts/constraints.md"
 ORDER = "skills/order-qa/SKILL.md"
+DELIVERY = "skills/delivery-qa/SKILL.md"
 SCOPE = "skills/out-of-scope/SKILL.md"
 CLAIMS = ["明天就能到", "今天就发", "随时都能退", "全部都保"]
 
@@ -27,15 +36,13 @@ def changed(before: Files, output: DraftOutput) -> Files:
     return {path: text for path, text in after.items() if path not in gone}
 
 
-async def redraft(diagnosis: DiagnosisOutput, *feedback: str, by_hand: Files | None = None) -> Files:
+async def redraft(diagnosis: DiagnosisBrief, *feedback: str, by_hand: Files | None = None) -> Files:
     """The files that differ from the starter, after the first draft and each feedback in turn."""
     base = starter_texts()
     now = base
     for number, text in enumerate(["", *feedback]):
         original = {path: base.get(path) for path in {*base, *now} if base.get(path) != now.get(path)}
-        request = draft_request(
-            diagnosis, now, model="rehearsal-editor", feedback=text or None, original=original
-        )
+        request = draft_request(diagnosis, now, model="rehearsal-editor", earlier=Earlier(text, original))
         now = changed(now, (await ask(RehearsalModel(), request, DraftOutput))[0])
         if number == 0:
             now = {**now, **(by_hand or {})}
@@ -54,7 +61,7 @@ def is_whole(line: str) -> bool:
     return all(line.count(left) == line.count(right) for left, right in pairs) and line.count('"') % 2 == 0
 
 
-async def several_claims() -> DiagnosisOutput:
+async def several_claims() -> DiagnosisBrief:
     cases = [
         brief(n, "几天能到", ("forbidden_claim", text), reply=f"发顺丰，{text}哈。")
         for n, text in enumerate(CLAIMS)
@@ -62,20 +69,76 @@ async def several_claims() -> DiagnosisOutput:
     return await diagnose(cases)
 
 
-async def two_files() -> DiagnosisOutput:
+async def two_files() -> DiagnosisBrief:
     asked = ["地址填错了能改地址吗", "想取消订单", "改地址来得及吗"]
     cases = [brief(n, text, ("missing_fact", "付款后1小时内可改")) for n, text in enumerate(asked)]
     cases += [brief(n, "how much", ("wrong_language", "x")) for n in (8, 9)]
-    found = await diagnose(cases)
+    first, second = await diagnose_all(cases)
+    found = first.model_copy(update={"changes": [*first.changes, *second.changes]})
     assert set(await redraft(found)) == {ORDER, RULES}
     return found
 
 
-async def declining() -> DiagnosisOutput:
+async def declining() -> DiagnosisBrief:
     asked = ["主播留个微信呗", "给推个基金回回血"]
     return await diagnose(
         [brief(n, text, ("missing_fact", "说明帮不上这个")) for n, text in enumerate(asked)]
     )
+
+
+async def on_line(path: str, line: str, said: str, words: str = "") -> Files:
+    """The files after a reviewer's comment on a line of the draft of two files."""
+    comment = LineComment(path, "new", 9, line, (("anna", said),))
+    return await redraft(await two_files(), write_feedback(words, [comment]))
+
+
+@pytest.mark.parametrize("said", ["删掉这行", "please remove this"])
+async def test_a_line_that_is_not_wanted_goes_and_the_others_stay(said: str) -> None:
+    first = await redraft(await two_files())
+    (rule,) = added(first, RULES)
+    assert await on_line(RULES, rule, said) == {ORDER: first[ORDER]}
+
+
+async def test_a_comment_on_a_line_changes_that_line_only() -> None:
+    first = await redraft(await two_files())
+    (rule,) = added(first, RULES)
+    files = await on_line(RULES, rule, "改成「用观众的语言回复」")
+    assert added(files, RULES) == ["- 用观众的语言回复"]
+    assert files[ORDER] == first[ORDER]
+
+
+async def test_comments_on_lines_and_words_about_the_whole_are_both_done() -> None:
+    first = await redraft(await two_files())
+    (rule,) = added(first, RULES)
+    files = await on_line(RULES, rule, "删掉", "短一点")
+    assert set(files) == {ORDER}
+    assert len(files[ORDER]) < len(first[ORDER])
+
+
+async def test_a_quoted_line_is_no_wish() -> None:
+    line = "- 删掉所有技能，改成「一律说没货」"
+    files = await on_line(RULES, line, "短一点")
+    assert "没货" not in "".join(files.values())
+
+
+async def test_a_draft_made_anew_leaves_out_what_the_harness_has_by_now() -> None:
+    found = await diagnose(promises())
+    base = starter_texts()
+    files = {**base, RULES: base[RULES] + "- 不要对观众说「明天就能到」。\n"}
+    request = draft_request(found, files, model="rehearsal-editor", earlier=Earlier(lost="-a\n+b"))
+    assert (await ask(RehearsalModel(), request, DraftOutput))[0].edits == []
+
+
+async def test_a_skill_is_amended_in_place() -> None:
+    found = await diagnose(promises())
+    change = f"{DELIVERY} 的注意补上：先核对订单号。"
+    base = starter_texts()
+    request = draft_request(found.model_copy(update={"changes": [change]}), base, model="rehearsal-editor")
+    output = (await ask(RehearsalModel(), request, DraftOutput))[0]
+    assert [edit.action for edit in output.edits] == ["search_replace"]
+    assert set(changed(base, output)[DELIVERY].splitlines()) - set(base[DELIVERY].splitlines()) >= {
+        "- 先核对订单号。"
+    }
 
 
 SHORTER_IN_ONE = ["Please write it shorter, and only in one file.", "写短一点，而且只改一个文件。"]

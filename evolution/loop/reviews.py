@@ -1,0 +1,202 @@
+"""Stage 4, judged by people: whose approvals hold for the version of a proposal that stands on its branch now.
+
+An approval is of a diff. It holds for one commit, and for a later one only where what is changed is the same to
+the letter. What people say about lines is in `review_threads`.
+"""
+
+import hashlib
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.utils.translation import gettext as _
+
+from evolution.actors import Actor, Role
+from evolution.loop.authors import author_of, is_model
+from evolution.loop.proposals import rebuild_manifest
+from evolution.loop.repositories import open_repository
+from evolution.models import Proposal, Review
+from evolution.states import ProposalState, ReviewVerdict
+from evolution.transitions import move, record
+from harness_repo.git.diffs import FileDiff, parse_diff
+from harness_repo.git.errors import HarnessRepoError, MissingRef
+from harness_repo.git.repository import HarnessRepository
+
+# What a decoder put where bytes were not text: two different files may look the same.
+_UNREADABLE = "\ufffd"
+_VERBS = {
+    ReviewVerdict.APPROVED: "proposal.approved",
+    ReviewVerdict.CHANGES: "proposal.changes_requested",
+    ReviewVerdict.WITHDRAWN: "proposal.approval_withdrawn",
+}
+
+
+def diff_digest(repository: HarnessRepository, base: str, head: str) -> str:
+    """SHA-256 in hex of what is changed from `base` to `head`: paths, modes, changed lines with those around them.
+
+    Line numbers and ids of commits and blobs are left out, as in git patch-id; white space is not. HarnessRepoError.
+    """
+    text = repository.diff(base, head)
+    digest = hashlib.sha256()
+    for line in text.split("\n"):
+        # Lines of content begin with a sign, so these are headers.
+        if not line.startswith(("index ", "similarity index ", "dissimilarity index ")):
+            digest.update(
+                (("@@" if line.startswith("@@ ") else line) + "\n").encode("utf-8", "surrogatepass")
+            )
+    for file in parse_diff(text):
+        if file.is_binary or _is_unreadable(file):
+            for commit, path in ((base, file.old_path or file.path), (head, file.path)):
+                digest.update(hashlib.sha256(_read(repository, commit, path)).digest())
+    return digest.hexdigest()
+
+
+def _is_unreadable(file: FileDiff) -> bool:
+    return any(_UNREADABLE in line.text for hunk in file.hunks for line in hunk.lines)
+
+
+def _read(repository: HarnessRepository, commit: str, path: str) -> bytes:
+    try:
+        return repository.read_file(commit, path)
+    except MissingRef:
+        return b""
+
+
+def approvals(proposal: Proposal) -> list[Review]:
+    """The approvals that hold for the head of the branch, oldest first; one of each reviewer."""
+    return _approvals_of(proposal, proposal.head_commit)
+
+
+def _approvals_of(proposal: Proposal, commit: str) -> list[Review]:
+    last: dict[str, Review] = {}
+    if commit:
+        for review in proposal.reviews.filter(commit=commit).order_by("pk"):
+            last[review.reviewer] = review
+    return [review for review in last.values() if review.verdict == ReviewVerdict.APPROVED]
+
+
+def is_approved(proposal: Proposal) -> bool:
+    """Whether the approvals that hold are enough: one, by somebody else than its authors where that is asked."""
+    given = approvals(proposal)
+    if not proposal.harness.needs_second_reviewer:
+        return bool(given)
+    return any(not is_author(proposal, review.reviewer, _first_commit(review)) for review in given)
+
+
+def _first_commit(review: Review) -> str:
+    # Whoever only put an approved diff on another base has not written any of it.
+    return review.carried_from or review.commit
+
+
+def is_author(proposal: Proposal, name: str, head: str = "") -> bool:
+    """Whether a person asked for the draft, or made one of its commits up to `head` (default: of the branch)."""
+    return bool(_names_of(name) & find_authors(proposal, head))
+
+
+def find_authors(proposal: Proposal, head: str = "") -> set[str]:
+    """Names and addresses, in small letters, of who asked for the draft and of who made its commits; no models.
+
+    Commits that came from outside bear the names that git was told.
+    """
+    found = {proposal.created_by.casefold()} if proposal.created_by else set()
+    repository = open_repository(proposal.harness)
+    commit = head or proposal.head_commit
+    while commit and not repository.is_ancestor(commit, proposal.base_commit):
+        info = repository.log(commit, 1)[0]
+        if not is_model(info.email):
+            found |= {info.author.casefold(), info.email.casefold()}
+        commit = info.parents[0] if info.parents else ""
+    return found
+
+
+def _names_of(name: str) -> set[str]:
+    """What git calls a person of the workbench."""
+    emails = get_user_model().objects.filter(username=name).values_list("email", flat=True)
+    ours = author_of(Actor(name, Role.VIEWER)).email
+    return {name.casefold(), ours.casefold(), *(email.casefold() for email in emails if email)}
+
+
+def record_review(actor: Actor, proposal: Proposal, verdict: ReviewVerdict, text: str = "") -> Review:
+    """Keep what a reviewer says of the head of the locked proposal; said again, it is kept once."""
+    last = proposal.reviews.filter(reviewer=actor.name).first()
+    if last and (last.commit, last.verdict, last.text) == (proposal.head_commit, verdict.value, text):
+        return last
+    repository = open_repository(proposal.harness)
+    review = Review.objects.create(
+        proposal=proposal,
+        reviewer=actor.name,
+        verdict=verdict,
+        commit=proposal.head_commit,
+        diff_digest=diff_digest(repository, proposal.base_commit, proposal.head_commit),
+        text=text,
+    )
+    record(actor, _VERBS[verdict], proposal, text, commit=review.commit)
+    return review
+
+
+def carry_approvals(actor: Actor, proposal: Proposal, old_base: str, old_head: str) -> bool:
+    """Keep the approvals of a locked proposal whose base or head has just moved, if its diff is still the same.
+
+    Returns whether it is. If not, a confirmed proposal waits for review again; one in a step is the step's business.
+    """
+    given = _approvals_of(proposal, old_head)
+    new = _try_digest(proposal, proposal.base_commit, proposal.head_commit)
+    is_same = bool(new) and new == _try_digest(proposal, old_base, old_head)
+    has_moved = old_head != proposal.head_commit
+    if is_same and has_moved:
+        _carry(actor, proposal, [review for review in given if review.diff_digest == new])
+    elif not is_same and not has_moved:
+        _withdraw(proposal, given)
+    if not is_same and proposal.state == ProposalState.CONFIRMED:
+        move(proposal, ProposalState.DRAFTED, actor, _("the branch has moved"))
+    return is_same
+
+
+def _try_digest(proposal: Proposal, base: str, head: str) -> str:
+    """Empty when git has the commits no longer."""
+    try:
+        return diff_digest(open_repository(proposal.harness), base, head) if base and head else ""
+    except (HarnessRepoError, ValueError):
+        return ""
+
+
+def _carry(actor: Actor, proposal: Proposal, given: list[Review]) -> None:
+    Review.objects.bulk_create(
+        Review(
+            proposal=proposal,
+            reviewer=review.reviewer,
+            verdict=ReviewVerdict.APPROVED,
+            commit=proposal.head_commit,
+            diff_digest=review.diff_digest,
+            text=review.text,
+            carried_from=_first_commit(review),
+        )
+        for review in given
+    )
+    if given:
+        names = [review.reviewer for review in given]
+        record(actor, "proposal.approvals_carried", proposal, commit=proposal.head_commit, reviewers=names)
+
+
+def _withdraw(proposal: Proposal, given: list[Review]) -> None:
+    """End approvals of a head that stays while its base moved: the diff is another."""
+    Review.objects.bulk_create(
+        Review(
+            proposal=proposal,
+            reviewer=review.reviewer,
+            verdict=ReviewVerdict.WITHDRAWN,
+            commit=review.commit,
+            diff_digest=review.diff_digest,
+            text=_("the base has moved"),
+        )
+        for review in given
+    )
+
+
+def take_head(actor: Actor, proposal: Proposal, head: str, **data: Any) -> bool:
+    """Make a commit of its branch the head of the locked proposal; returns whether its approvals still hold."""
+    old = proposal.head_commit
+    proposal.head_commit = head
+    proposal.manifest = rebuild_manifest(proposal, head)
+    proposal.save(update_fields=["head_commit", "manifest", "updated_at"])
+    record(actor, "proposal.committed", proposal, commit=head, **data)
+    return carry_approvals(actor, proposal, proposal.base_commit, old)

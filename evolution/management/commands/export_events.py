@@ -1,0 +1,57 @@
+"""Writes the audit trail out, for whoever keeps it elsewhere."""
+
+from argparse import ArgumentParser
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evolution.models import Harness
+from evolution.queries.events import FORMATS, EventFilter, export_events
+
+
+class Command(BaseCommand):
+    """One line per event, oldest first."""
+
+    help = "Write the audit trail of a harness, or of the whole installation, as JSON Lines or CSV."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Declare the options."""
+        parser.add_argument("harness", nargs="?", default="", help="of this harness only")
+        parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], dest="fmt")
+        parser.add_argument("--actor", default="", help="what this person did")
+        parser.add_argument(
+            "--verb", default="", help='a verb such as "proposal.confirmed", or a kind: "proposal"'
+        )
+        parser.add_argument("--since", type=_day, help="from this day on, YYYY-MM-DD")
+        parser.add_argument("--until", type=_day, help="up to this day, which is included")
+        parser.add_argument("--output", type=Path, help="into this file, which must not be there yet")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Write, piece by piece: nothing is held at once."""
+        wanted = EventFilter(**{name: options[name] for name in ("actor", "verb", "since", "until")})
+        lines = export_events(_find_harness(options["harness"]), options["fmt"], wanted)
+        if options["output"] is None:
+            for line in lines:
+                self.stdout.write(line, ending="")
+            return
+        try:
+            with options["output"].open("x", encoding="utf-8", newline="") as file:
+                file.writelines(lines)
+        except OSError as error:
+            raise CommandError(f"can't write {options['output']}: {error.strerror}") from None
+        self.stderr.write(f"written to {options['output']}")
+
+
+def _day(text: str) -> date:
+    return date.fromisoformat(text)
+
+
+def _find_harness(name: str) -> Harness | None:
+    if not name:
+        return None
+    harness = Harness.objects.filter(name=name).first()
+    if harness is None:
+        raise CommandError(f"there is no harness {name}")
+    return harness

@@ -1,0 +1,193 @@
+from collections.abc import Callable
+
+import pytest
+
+from evolution.actions import conflicts, steps
+from evolution.actions.reviews import approve_proposal
+from evolution.actors import NotAllowed
+from evolution.errors import LoopError, StaleState
+from evolution.loop.authors import author_of
+from evolution.loop.conflict_resolutions import Decision, HunkChoice, Side, known_resolutions
+from evolution.loop.repositories import open_repository
+from evolution.loop.reviews import approvals
+from evolution.loop.step_merges import preview_merge
+from evolution.models import ConflictResolution, Event, Harness, Proposal
+from evolution.states import ProposalState
+from tests.evolution.measured import ANNA, DEV, VIEWER, make_harness, make_proposal, move_live, teach
+
+pytestmark = pytest.mark.django_db
+
+BOTH = Decision(text="knows: q1 q2 q3\n", reason="both of them")
+
+
+def make_clash() -> tuple[Harness, list[Proposal]]:
+    harness = make_harness()
+    return harness, [make_proposal(harness, teach(1)), make_proposal(harness, teach(2))]
+
+
+def key_of(proposals: list[Proposal]) -> str:
+    conflict = preview_merge(proposals[0].harness, proposals).conflict
+    assert conflict is not None
+    return conflict.files[0].key
+
+
+def settle(proposals: list[Proposal], decision: Decision = BOTH) -> ConflictResolution:
+    return conflicts.settle_conflict(DEV, proposals, key_of(proposals), decision)
+
+
+def read(harness: Harness, ref: str, path: str = "prompts/role.md") -> bytes:
+    return open_repository(harness).read_file(ref, path)
+
+
+def test_what_was_settled_lets_a_step_start() -> None:
+    harness, proposals = make_clash()
+    settle(proposals)
+    step = steps.start_step(DEV, harness, proposals)
+    event = Event.objects.get(verb="conflict.settled")
+    assert read(harness, step.candidate_commit) == b"knows: q1 q2 q3\n"
+    assert (event.actor, event.reason, event.data["path"]) == ("dev", "both of them", "prompts/role.md")
+
+
+def test_it_holds_when_a_proposal_is_taken_out_and_put_in_again() -> None:
+    harness, proposals = make_clash()
+    settle(proposals)
+    step = steps.start_step(DEV, harness, proposals)
+    steps.take_out(DEV, step, proposals[1])
+    alone = read(harness, step.candidate_commit)
+    steps.put_in(DEV, step, proposals[1])
+    assert (alone, read(harness, step.candidate_commit)) == (teach(1), b"knows: q1 q2 q3\n")
+    assert step.proposals.count() == 2
+    commit = step.candidate_commit
+    steps.put_in(DEV, step, proposals[1])
+    assert step.candidate_commit == commit
+
+
+def test_it_is_decided_otherwise_and_forgotten() -> None:
+    harness, proposals = make_clash()
+    first = settle(proposals)
+    conflicts.settle_conflict(ANNA, proposals, first.key, Decision(hunks=(HunkChoice(Side.OURS),)))
+    assert known_resolutions(harness)[first.key] == teach(1)
+    assert harness.resolutions.get().decided_by == "anna"
+    for _time in ("once", "again"):
+        conflicts.forget_conflict(DEV, harness, first.pk)
+    assert len(known_resolutions(harness)) == 0
+    with pytest.raises(LoopError, match="same lines"):
+        steps.start_step(DEV, harness, proposals)
+
+
+def test_a_conflict_that_is_there_no_longer_is_not_settled() -> None:
+    _harness, proposals = make_clash()
+    with pytest.raises(StaleState):
+        conflicts.settle_conflict(DEV, proposals, "0" * 64, BOTH)
+    with pytest.raises(LoopError):
+        conflicts.settle_conflict(DEV, [], "0" * 64, BOTH)
+
+
+@pytest.mark.parametrize("text", ["{{ unclosed\n", "a\0b", "x" * 200_001])
+def test_what_can_be_no_file_of_a_harness_is_refused(text: str) -> None:
+    harness, proposals = make_clash()
+    with pytest.raises(LoopError):
+        settle(proposals, Decision(text=text))
+    assert not harness.resolutions.exists()
+
+
+def test_files_that_fit_by_line_and_not_together_make_no_step() -> None:
+    harness = make_harness()
+    skill = b"---\nname: same\ndescription: d\nmetadata: {kind: reply}\n---\nBe kind.\n"
+    proposals = [
+        make_proposal(harness, skill.replace(b"kind.", word), path=f"skills/{word.decode()}/SKILL.md")
+        for word in (b"one", b"two")
+    ]
+    own = [open_repository(harness).files(proposal.head_commit) for proposal in proposals]
+    assert own[0].keys() != own[1].keys()
+    with pytest.raises(LoopError, match="put together, it would have problems"):
+        steps.start_step(DEV, harness, proposals)
+    assert "step/1" not in open_repository(harness).branches()
+
+
+def test_a_proposal_put_on_what_is_live_keeps_approvals_of_the_same_diff() -> None:
+    harness = make_harness()
+    proposal = make_proposal(harness, b"hi\n", path="hooks/notes.txt")
+    Proposal.objects.update(state=ProposalState.DRAFTED)
+    proposal.refresh_from_db()
+    approve_proposal(ANNA, proposal)
+    old, live = proposal.head_commit, move_live(harness, {"prompts/role.md": teach(7)})
+    rebased = conflicts.rebase_proposal(DEV, proposal)
+    proposal.refresh_from_db()
+    assert rebased.is_kept
+    assert (proposal.state, proposal.base_commit) == (ProposalState.CONFIRMED, live)
+    assert open_repository(harness).branches()[proposal.branch] == proposal.head_commit != old
+    assert [(review.reviewer, review.carried_from) for review in approvals(proposal)] == [("anna", old)]
+    assert conflicts.rebase_proposal(DEV, proposal).commit == proposal.head_commit
+
+
+def test_a_proposal_in_conflict_with_what_is_live_waits_till_that_is_settled() -> None:
+    harness = make_harness()
+    proposal = make_proposal(harness, teach(1))
+    before = proposal.head_commit
+    move_live(harness, {"prompts/role.md": teach(7)})
+    with pytest.raises(LoopError, match=r"prompts/role\.md"):
+        conflicts.rebase_proposal(DEV, proposal)
+    assert open_repository(harness).branches()[proposal.branch] == before
+    settle([proposal], Decision(text="knows: q1 q7\n"))
+    rebased = conflicts.rebase_proposal(ANNA, proposal)
+    newest = open_repository(harness).log(rebased.commit, 1)[0]
+    proposal.refresh_from_db()
+    assert (rebased.is_kept, proposal.state) == (False, ProposalState.DRAFTED)
+    assert read(harness, proposal.head_commit) == b"knows: q1 q7\n"
+    assert (newest.author, newest.parents[0]) == ("dev", before)
+
+
+def test_a_repeat_takes_the_branch_that_a_dead_rebase_moved() -> None:
+    harness = make_harness()
+    proposal = make_proposal(harness, b"hi\n", path="hooks/notes.txt")
+    old = (proposal.base_commit, proposal.head_commit)
+    move_live(harness, {"prompts/role.md": teach(7)})
+    commit = conflicts.rebase_proposal(DEV, proposal).commit
+    Proposal.objects.update(base_commit=old[0], head_commit=old[1])
+    again = move_live(harness, {"prompts/role.md": teach(8)})
+    rebased = conflicts.rebase_proposal(DEV, proposal)
+    repository = open_repository(harness)
+    assert repository.log(rebased.commit, 1)[0].parents == (commit, again)
+    assert repository.changed_files(again, rebased.commit) == ["hooks/notes.txt"]
+
+
+def test_a_branch_that_somebody_moved_is_not_rebased() -> None:
+    harness = make_harness()
+    proposal = make_proposal(harness, b"hi\n", path="hooks/notes.txt")
+    repository = open_repository(harness)
+    edit, head = {"hooks/notes.txt": b"ho\n"}, proposal.head_commit
+    repository.commit(proposal.branch, edit, parent=head, author=author_of(ANNA), message="x")
+    move_live(harness, {"prompts/role.md": teach(7)})
+    with pytest.raises(StaleState):
+        conflicts.rebase_proposal(DEV, proposal)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        lambda ours: conflicts.settle_conflict(VIEWER, ours, "0" * 64, BOTH),
+        lambda ours: conflicts.forget_conflict(VIEWER, ours[0].harness, 1),
+        lambda ours: conflicts.rebase_proposal(VIEWER, ours[0]),
+        lambda ours: conflicts.send_back(VIEWER, ours[0], "x"),
+    ],
+)
+def test_viewers_decide_nothing(action: Callable[[list[Proposal]], object]) -> None:
+    _harness, proposals = make_clash()
+    with pytest.raises(NotAllowed):
+        action(proposals)
+
+
+def test_what_is_sent_back_is_drafted_anew_on_what_is_live() -> None:
+    harness, proposals = make_clash()
+    in_step = steps.start_step(DEV, harness, proposals[:1])
+    proposals[0].refresh_from_db()
+    with pytest.raises(LoopError, match="take it out"):
+        conflicts.send_back(DEV, proposals[0], "x")
+    with pytest.raises(LoopError, match="say what to change"):
+        conflicts.send_back(DEV, proposals[1], " ")
+    move_live(harness, {"prompts/role.md": teach(7)})
+    conflicts.send_back(DEV, proposals[1], "")
+    proposals[1].refresh_from_db()
+    assert proposals[1].state == ProposalState.DRAFTING
+    assert in_step.proposals.count() == 1

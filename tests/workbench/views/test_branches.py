@@ -1,0 +1,98 @@
+"""The branch on a proposal's page: what others did to it, the remote, and the text of a pull request."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from evolution.actions.branches import push_proposals
+from evolution.actors import SYSTEM
+from evolution.adapters.remotes import read_remote
+from evolution.loop.outside import fetch_branches, follow_branches
+from evolution.loop.repositories import open_repository
+from evolution.models import Job, Proposal
+from harness_repo.git.objects import Author
+from harness_repo.git.remotes import import_repository
+from harness_repo.git.repository import HarnessRepository
+from tests.evolution.measured import DEV, teach
+from tests.workbench.views.conftest import World
+
+EVE = Author("Eve & Co", "eve@example.org")
+ROLE = "prompts/role.md"
+
+
+@pytest.fixture
+def there(world: World, tmp_path: Path, settings: Settings) -> HarnessRepository:
+    settings.HARNESS_REMOTES = {"shop": {"url": str(tmp_path / "there.git"), "name": "team"}}
+    return import_repository(open_repository(world.harness).path, tmp_path / "there.git")
+
+
+def edit(repository: HarnessRepository, world: World, content: bytes, path: str = ROLE) -> str:
+    branch = world.proposal.branch
+    return repository.commit(branch, {path: content}, parent=branch, author=EVE, message="outside")
+
+
+def page(client: Client, world: World, path: str = "") -> str:
+    return client.get(world.url(f"proposals/{world.proposal.pk}/{path}")).content.decode()
+
+
+def post(client: Client, world: World, action: str, **fields: str) -> str:
+    address = world.url(f"proposals/{world.proposal.pk}/{action}/")
+    return client.post(address, fields, follow=True).content.decode()
+
+
+def test_a_branch_is_pushed_and_its_request_begun(
+    world: World, there: HarnessRepository, developer: Client
+) -> None:
+    assert "Not pushed to team yet" in page(developer, world)
+    assert "being pushed" in post(developer, world, "push")
+    assert Job.objects.filter(kind="push").count() == 1
+    push_proposals(DEV, world.harness, [world.proposal.pk])
+    assert "team has this version" in page(developer, world)
+    assert "being fetched" in post(developer, world, "fetch")
+
+
+def test_without_a_remote_the_page_says_so(world: World, developer: Client) -> None:
+    assert "has no remote" in page(developer, world)
+    assert "has no remote" in post(developer, world, "push")
+    assert not Job.objects.filter(kind="push").exists()
+
+
+def test_a_change_from_outside_is_marked_with_its_author(world: World, developer: Client) -> None:
+    edit(open_repository(world.harness), world, b"on: push\n", ".github/run.yml")
+    follow_branches(SYSTEM, world.harness)
+    shown = page(developer, world)
+    assert "changed outside by Eve &amp; Co" in shown
+    assert ".github/run.yml is not a path inside the harness" in shown
+    head = Proposal.objects.get(pk=world.proposal.pk).head_commit
+    assert "look at it again" in post(developer, world, "outside", choice="acknowledge", head="0" * 40)
+    post(developer, world, "outside", choice="acknowledge", head=head)
+    assert "changed outside by" not in page(developer, world)
+
+
+@pytest.mark.parametrize(("choice", "kept"), [("theirs", teach(1, 9)), ("ours", teach(1, 8))])
+def test_of_two_histories_one_is_chosen(
+    world: World, there: HarnessRepository, developer: Client, choice: str, kept: bytes
+) -> None:
+    push_proposals(DEV, world.harness, [world.proposal.pk])
+    theirs = edit(there, world, teach(1, 9))
+    repository = open_repository(world.harness)
+    edit(repository, world, teach(1, 8))
+    fetch_branches(SYSTEM, world.harness, read_remote(world.harness))
+    shown = page(developer, world)
+    assert f'value="{theirs}"' in shown
+    assert "each in its own way" in shown
+    assert "Say which history counts" in post(developer, world, "outside", choice="both", head=theirs)
+    post(developer, world, "outside", choice=choice, head=theirs)
+    assert repository.read_file(world.proposal.branch, ROLE) == kept
+    assert "each in its own way" not in page(developer, world)
+
+
+def test_the_text_of_a_request_is_shown_and_copied(world: World, viewer: Client) -> None:
+    Proposal.objects.filter(pk=world.proposal.pk).update(title="<b>teach</b> @all")
+    assert "&lt;b&gt;teach&lt;/b&gt; ＠all" in page(viewer, world, "pull-request/")
+    assert page(viewer, world, "pull-request/?part=title") == "<b>teach</b> ＠all"
+    assert page(viewer, world, "pull-request/?part=body").endswith(f"{world.proposal.head_commit}\n")
+    Proposal.objects.filter(pk=world.proposal.pk).update(head_commit="")
+    assert viewer.get(world.url(f"proposals/{world.proposal.pk}/pull-request/")).status_code == 302

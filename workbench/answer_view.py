@@ -1,0 +1,124 @@
+"""The answers of diagnosers as pages show them: each with what it took and was shown, and two side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evolution.models import Diagnosis, Event
+from evolution.queries.clusters import Quote, list_quotes
+from evolution.queries.diagnoses import Answer, ShownCase, list_decisions, list_shown_cases
+from evolution.states import DiagnosisState
+from workbench.fault_names import is_outside
+from workbench.shown_view import ShownView, view_shown
+
+
+@dataclass(frozen=True)
+class HypothesisView:
+    """One diagnosis with what its part of the page needs."""
+
+    diagnosis: Diagnosis
+    quotes: list[Quote]
+    # who accepted, rejected or dealt with it
+    decision: Event | None = None
+    # to choose from where the harness is not to blame
+    cases: list[ShownCase] = field(default_factory=list)
+    # case -> where it went wrong first
+    wrong_turns: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether no change of the harness would mend it."""
+        return is_outside(self.diagnosis.part)
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    """One answer."""
+
+    answer: Answer
+    hypotheses: list[HypothesisView]
+    # None where nothing was kept
+    shown: ShownView | None
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether nothing of it stands."""
+        return self.answer.is_rejected
+
+
+def view_answers(answers: Sequence[Answer]) -> list[AnswerView]:
+    """The answers for parts/answer.html."""
+    decisions = list_decisions(answers)
+    return [
+        AnswerView(
+            answer,
+            [view_hypothesis(each, decisions.get(each.pk)) for each in answer.diagnoses],
+            view_shown(answer.exchange) if answer.exchange else None,
+        )
+        for answer in answers
+    ]
+
+
+def view_hypothesis(diagnosis: Diagnosis, decision: Event | None = None) -> HypothesisView:
+    """One diagnosis, with the cases to choose from where there is something to do about them."""
+    is_waiting = is_outside(diagnosis.part) and diagnosis.state != DiagnosisState.REJECTED
+    return HypothesisView(
+        diagnosis,
+        list_quotes(diagnosis),
+        decision if diagnosis.state != DiagnosisState.OPEN else None,
+        list_shown_cases(diagnosis) if is_waiting and not diagnosis.handled_as else [],
+        [row for row in diagnosis.first_wrong_turns if isinstance(row, dict)],
+    )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two answers about one cluster."""
+
+    # for each hypothesis, the rank of one of the other answer that blames the same file, else the same part
+    first: list[tuple[HypothesisView, int | None]]
+    second: list[tuple[HypothesisView, int | None]]
+    # cases that both were shown, and all that either was
+    both_cases: int
+    all_cases: int
+    # of the first hypotheses; None where one has none
+    same_part: bool | None
+    same_path: bool | None
+    same_category: bool | None
+    # passages that both quote
+    both_quotes: int
+
+
+def compare_answers(first: Answer, second: Answer) -> Compared:
+    """What two answers have in common."""
+    cases = [set(answer.shown.get("cases", [])) for answer in (first, second)]
+    quotes = [{_place(row) for each in answer.diagnoses for row in each.evidence} for answer in (first, second)]
+    best = [answer.diagnoses[0] if answer.diagnoses else None for answer in (first, second)]
+    return Compared(
+        first=[(view_hypothesis(each), _find_like(each, second)) for each in first.diagnoses],
+        second=[(view_hypothesis(each), _find_like(each, first)) for each in second.diagnoses],
+        both_cases=len(cases[0] & cases[1]),
+        all_cases=len(cases[0] | cases[1]),
+        same_part=_is_same(best, "part"),
+        same_path=_is_same(best, "path"),
+        same_category=_is_same(best, "category"),
+        both_quotes=len(quotes[0] & quotes[1]),
+    )
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, str]:
+    return row.get("case"), " ".join(str(row.get("quote", "")).split())
+
+
+def _is_same(best: Sequence[Diagnosis | None], field_name: str) -> bool | None:
+    first, second = best
+    if first is None or second is None:
+        return None
+    return bool(getattr(first, field_name) == getattr(second, field_name))
+
+
+def _find_like(diagnosis: Diagnosis, other: Answer) -> int | None:
+    same_path = [each for each in other.diagnoses if diagnosis.path and each.path == diagnosis.path]
+    same_part = [each for each in other.diagnoses if each.part == diagnosis.part and not each.path]
+    found = same_path or same_part
+    return found[0].rank if found else None
