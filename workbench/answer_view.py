@@ -7,9 +7,11 @@ from typing import Any
 from evolution.models import Diagnosis, Event
 from evolution.queries.clusters import Quote, list_quotes
 from evolution.queries.diagnoses import Answer, ShownCase, list_decisions, list_shown_cases
-from evolution.states import DiagnosisState
+from evolution.states import DiagnosisState, ProposalState
 from workbench.fault_names import is_outside
 from workbench.shown_view import ShownView, view_shown
+
+ENDED = {ProposalState.REJECTED, ProposalState.RELEASED}
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,17 @@ class HypothesisView:
     def is_outside(self) -> bool:
         """Whether no change of the harness would mend it."""
         return is_outside(self.diagnosis.part)
+
+    @property
+    def has_living_draft(self) -> bool:
+        """Whether a proposal of it is neither rejected nor released."""
+        return any(proposal.state not in ENDED for proposal in self.diagnosis.proposals.all())
+
+    @property
+    def compared_drafts(self) -> tuple[int, int] | None:
+        """Its newest two drafts, the older first; None where it has no two."""
+        drafts = sorted(each.pk for each in self.diagnosis.proposals.all() if each.head_commit)
+        return (drafts[-2], drafts[-1]) if len(drafts) > 1 else None
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,9 @@ class Compared:
 def compare_answers(first: Answer, second: Answer) -> Compared:
     """What two answers have in common."""
     cases = [set(answer.shown.get("cases", [])) for answer in (first, second)]
-    quotes = [{_place(row) for each in answer.diagnoses for row in each.evidence} for answer in (first, second)]
+    quotes = [
+        {_place(row) for each in answer.diagnoses for row in each.evidence} for answer in (first, second)
+    ]
     best = [answer.diagnoses[0] if answer.diagnoses else None for answer in (first, second)]
     return Compared(
         first=[(view_hypothesis(each), _find_like(each, second)) for each in first.diagnoses],

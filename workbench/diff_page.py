@@ -113,10 +113,15 @@ def read_change(
 
 
 def show_change(request: HttpRequest, change: Change, *, first: int = 1) -> DiffPage:
-    """Prepare a change for parts/diff_files.html, as the person wants to see it; its files are numbered from `first`."""
+    """Prepare a change for parts/diff_files.html, as the person wants to see it; files are numbered from `first`."""
     look = read_look(request)
     files = view_diff(
-        change.files, change.sources, layout=look.layout, hide_space=look.hide_space, notes=change.notes, first=first
+        change.files,
+        change.sources,
+        layout=look.layout,
+        hide_space=look.hide_space,
+        notes=change.notes,
+        first=first,
     )
     return DiffPage([_address(file, change, look) for file in files], look, change.comment_address)
 

@@ -74,6 +74,8 @@ def explain_outside(part: str) -> str:
             "The facts are nowhere to be had. Put the cluster aside until a tool or a document has them, or blame the "
             "part that could be given them."
         ),
-        "model": _("The harness is clear, and the model does not manage. Put the cluster aside until there is another."),
+        "model": _(
+            "The harness is clear, and the model does not manage. Put the cluster aside until there is another."
+        ),
     }
     return words.get(part, "")

@@ -35,8 +35,9 @@ OBLIGATION = re.compile(
 )
 
 _MARKDOWN = MarkdownIt("commonmark").disable(["inline"])
-_TEMPLATE_TAG = re.compile(r"{%-?\s*(\w+).*?%}|{#.*?#}", re.DOTALL)
-_EXPRESSION = re.compile(r"{{.*?}}", re.DOTALL)
+# A tag ends before another begins, so that one without an end does not send the search to the end of the file.
+_TEMPLATE_TAG = re.compile(r"{%-?\s*(\w+)(?:(?!{%).)*?%}|{#(?:(?!{#).)*?#}", re.DOTALL)
+_EXPRESSION = re.compile(r"{{(?:(?!{{).)*?}}", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _HOOK_FILE = re.compile(r"hooks/[^/]+\.ya?ml")
 _TOOL_FILE = re.compile(r"tools/[^/]+\.ya?ml")

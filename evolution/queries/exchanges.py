@@ -124,6 +124,14 @@ def list_drafting(proposal: Proposal) -> list[Exchange]:
     return list(exchanges.order_by("pk"))
 
 
+def list_alternatives(proposal: Proposal) -> list[Proposal]:
+    """Other drafts of the same diagnosis, newest first."""
+    if proposal.diagnosis_id is None:
+        return []
+    others = Proposal.objects.filter(diagnosis=proposal.diagnosis_id).exclude(pk=proposal.pk)
+    return list(others.only("pk", "title", "model", "state").order_by("-pk"))
+
+
 @dataclass(frozen=True)
 class Effort:
     """What several questions took together."""
@@ -144,7 +152,11 @@ class Effort:
     def cost(self) -> Decimal | None:
         """None where that of one is unknown, or where there is none."""
         costs = [exchange.cost for exchange in self.exchanges]
-        return sum((cost for cost in costs if cost is not None), Decimal(0)) if costs and None not in costs else None
+        return (
+            sum((cost for cost in costs if cost is not None), Decimal(0))
+            if costs and None not in costs
+            else None
+        )
 
     @property
     def currency(self) -> str:

@@ -1,7 +1,9 @@
-"""A harness made of a real benchmark's material: the airline policy and the tool schemas of tau-bench."""
+"""A harness made of a real benchmark's material: the airline policy and the tool schemas of tau-bench; its records."""
 
 import json
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,46 +20,82 @@ prompt:
   - {name: request, file: prompts/request.md, role: user}
 reply_skill_required: false
 """
-REQUEST = "{% for message in request.messages %}{{ message.content }}\n{% endfor %}"
+REQUEST = """\
+{% for item in history %}
+{{ item.role }}: {{ item.content }}
+{% endfor %}
+{% for item in danmaku %}
+{{ item.user }}: {{ item.text }}
+{% endfor %}
+"""
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """A record as the file has it, read without any code of ours."""
+
+    # each turn but the first begins with a message of the agent's; the prompt is left out
+    turns: list[list[dict[str, Any]]]
+    # what the user was told to do, and what is to be done in the end: no model may see it
+    instruction: str
+    secret: str
+
+    def says(self, quote: str, turn: int) -> bool:
+        """Whether the passage stands in a message of the turn, white space aside."""
+        if turn >= len(self.turns):
+            return False
+        return any(" ".join(quote.split()) in text for text in _texts(self.turns[turn]))
 
 
 def airline_files() -> dict[str, bytes]:
-    """The policy as a prompt section, as it is, and each tool answering from the case's fixtures."""
-    schemas = json.loads((DATA / "tau_bench" / "airline_tools_openai_schema.json").read_text())
-    tools = {f"tools/{each['function']['name']}.yaml": _tool(each["function"]) for each in schemas}
+    """The policy as a prompt section, as it is, and the tools, which answer from a case's fixtures."""
+    schemas = json.loads((DATA / "tau_bench" / "airline_tools_openai_schema.json").read_text("utf-8"))
     return {
         "harness.yaml": HARNESS.encode(),
         "prompts/policy.md": (DATA / "tau_bench" / "airline_policy.md").read_bytes(),
         "prompts/request.md": REQUEST.encode(),
-        **tools,
+        **{f"tools/{each['function']['name']}.yaml": _tool(each["function"]) for each in schemas},
     }
 
 
-def _tool(schema: dict[str, Any]) -> bytes:
-    return yaml.safe_dump({**schema, "source": {"kind": "fixture"}}, sort_keys=False).encode()
+def write_airline(folder: Path) -> Path:
+    """Put the harness into a folder, and return it."""
+    for path, data in airline_files().items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return folder
+
+
+def find_record(source_id: str) -> RawRecord:
+    """The record of a failure's id: gpt-4o-airline.json/task-3/trial-1."""
+    task, trial = (int(part.rsplit("-", 1)[1]) for part in source_id.split("/")[-2:])
+    return _records()[task, trial]
 
 
 @cache
-def raw_turns(source_id: str) -> list[list[dict[str, Any]]]:
-    """The messages of a record as the file has them, without the prompt, by turn: each but the first begins with the
-    agent's message.
+def _records() -> dict[tuple[int, int], RawRecord]:
+    records = json.loads(TAU_BENCH.read_text("utf-8"))
+    return {(each["task_id"], each["trial"]): _read(each) for each in records}
 
-    It is the one of an id like gpt-4o-airline.json/task-3/trial-1.
-    """
-    task, trial = (int(part.rsplit("-", 1)[1]) for part in source_id.split("/")[-2:])
-    record = next(
-        each for each in _records() if (each["task_id"], each["trial"]) == (task, trial)
-    )
+
+def _read(record: dict[str, Any]) -> RawRecord:
     turns: list[list[dict[str, Any]]] = [[]]
     for message in record["traj"]:
         if message["role"] == "assistant":
             turns.append([])
         if message["role"] != "system":
             turns[-1].append(message)
-    return turns
+    info = record["info"]
+    return RawRecord(turns, info["task"]["instruction"], info["reward_info"]["info"].get("gt_data_hash", ""))
 
 
-@cache
-def _records() -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = json.loads(TAU_BENCH.read_text())
-    return records
+def _tool(schema: dict[str, Any]) -> bytes:
+    return yaml.safe_dump({**schema, "source": {"kind": "fixture"}}, sort_keys=False).encode()
+
+
+def _texts(value: Any) -> list[str]:
+    """All texts in a value, in one line each."""
+    if isinstance(value, str):
+        return [" ".join(value.split())]
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for entry in entries for text in _texts(entry)]

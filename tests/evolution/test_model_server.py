@@ -76,4 +76,5 @@ def test_our_own_instructions_order_nothing() -> None:
 def test_names_of_clusters_have_their_shape(settings: Settings) -> None:
     request = ChatRequest("served-diagnoser", [], response_schema=response_schema(ClusterName))
     with model_server() as server:
-        assert ClusterName.model_validate_json(ask(server, settings, request).content or "")
+        answer = ClusterName.model_validate_json(ask(server, settings, request).content or "")
+    assert answer.name

@@ -68,8 +68,13 @@ def cluster_page(request: Request, harness: str, number: int) -> HttpResponse:
 
 def _diagnoses(cluster: Cluster, harness: Harness) -> dict[str, Any]:
     answers = list_answers(cluster)
+    views = view_answers(answers)
+    # The newest that something came of, with what failed since.
+    newest = next((place for place, view in enumerate(views) if view.hypotheses), 0)
     return {
-        "answers": view_answers(answers),
+        "answers": views,
+        "newest_answers": views[: newest + 1],
+        "earlier_answers": views[newest + 1 :],
         "next": find_next_step(cluster, harness.name, list_standing(answers)),
         "diagnosers": list_models(ModelRole.DIAGNOSER),
         "editors": list_models(ModelRole.EDITOR),

@@ -18,7 +18,7 @@ MOST_OPTIONS = 200
 
 @require_safe
 def compare(request: Request, harness: str) -> HttpResponse:
-    """Compare two proposals; the newest two of a diagnosis without a choice. ?show=between sets one against the other."""
+    """Compare two proposals, without a choice the newest two of a diagnosis; ?show=between: one against the other."""
     record = get_harness_for(request, harness)
     form = CompareForm(request.GET)
     form.full_clean()
@@ -44,7 +44,9 @@ def compare(request: Request, harness: str) -> HttpResponse:
 def _list_options(harness: Harness, chosen: int | None) -> list[Proposal]:
     """The proposals, nearest first: of the same diagnosis, of the same cluster, the newest."""
     proposals = Proposal.objects.filter(harness=harness).select_related("harness", "diagnosis__cluster")
-    found = list(proposals.defer("diagnosis__cluster__centroid", "diagnosis__output").order_by("-pk")[:MOST_OPTIONS])
+    found = list(
+        proposals.defer("diagnosis__cluster__centroid", "diagnosis__output").order_by("-pk")[:MOST_OPTIONS]
+    )
     if chosen is not None and all(proposal.pk != chosen for proposal in found):
         found += proposals.filter(pk=chosen)
     if chosen is None:

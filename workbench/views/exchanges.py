@@ -97,7 +97,9 @@ def _describe(exchange: Exchange) -> dict[str, Any]:
 
 def _read_replies(exchange: Exchange) -> list[Any]:
     """The JSON that each reply holds; None where it holds none."""
-    return [_read(row.get("content", "")) if isinstance(row, dict) else None for row in _rows(exchange.replies)]
+    return [
+        _read(row.get("content", "")) if isinstance(row, dict) else None for row in _rows(exchange.replies)
+    ]
 
 
 def _read(content: Any) -> Any:
@@ -113,7 +115,9 @@ def _rows(value: Any) -> list[Any]:
 
 def _list_others(exchange: Exchange) -> Any:
     """Other questions about the same cluster or proposal, to compare with."""
-    others = Exchange.objects.filter(harness=exchange.harness, purpose=exchange.purpose).exclude(pk=exchange.pk)
+    others = Exchange.objects.filter(harness=exchange.harness, purpose=exchange.purpose).exclude(
+        pk=exchange.pk
+    )
     if exchange.purpose == ExchangePurpose.DIAGNOSIS and exchange.cluster_id:
         others = others.filter(cluster=exchange.cluster_id)
     elif exchange.proposal_id:

@@ -18,6 +18,7 @@ from evolution.loop.repositories import open_repository
 from evolution.models import Proposal
 from evolution.queries import clusters as cluster_queries
 from evolution.queries import proposals as proposal_queries
+from evolution.queries.exchanges import list_alternatives, list_drafting
 from evolution.queries.reviews import may_approve_alone, read_standing, summarise
 from evolution.states import JobKind, ProposalState
 from harness_repo.git.errors import HarnessRepoError
@@ -95,7 +96,8 @@ def show_proposal(request: Request, proposal: Proposal, **kept: Any) -> HttpResp
         "first_path": diff.files[0].path if diff and diff.files else "",
     }
     context |= _read_review(request, proposal, notes) | _read_forecast(proposal)
-    context |= describe_parts(proposal) | {"branch": view_branch(proposal)} | kept
+    context |= describe_parts(proposal) | {"branch": view_branch(proposal)}
+    context |= {"drafting": list_drafting(proposal), "alternatives": list_alternatives(proposal)} | kept
     return render_page(request, "proposal.html", context, proposal.harness)
 
 

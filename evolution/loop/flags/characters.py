@@ -61,7 +61,7 @@ def _look_at(text: str, names: set[str], old_words: set[str]) -> Iterator[tuple[
             yield kind, _name_all(found) + (_smuggled(text) if kind is FlagKind.HIDDEN else "")
     for kind, word in find_confusable(text, names):
         if word not in old_words:
-            yield kind, f"{word} → {plain_form(word)}"
+            yield kind, f"{word} → {plain_form(word)} ({_name_all(_strange_letters(word))})"
 
 
 def find_hidden(text: str) -> Iterator[tuple[FlagKind, str]]:
@@ -112,6 +112,11 @@ def _name_all(found: Counter[str]) -> str:
         for character, count in found.most_common(_MOST_SHOWN)
     ]
     return ", ".join(named) + (", …" if len(found) > _MOST_SHOWN else "")
+
+
+def _strange_letters(word: str) -> Counter[str]:
+    """The letters of a word that are not what they look like."""
+    return Counter(one for one in word if latin_twin(one) and not one.isascii())
 
 
 def _smuggled(text: str) -> str:

@@ -60,11 +60,9 @@ def test_a_line_that_moved_to_two_places_is_gone(repository: HarnessRepository) 
     assert follow(repository, {PATH: write(after)}, 3) is None
 
 
-def test_a_renamed_file_takes_its_lines_along(repository: HarnessRepository) -> None:
-    edits = {PATH: None, "c.md": write(["top", *LINES])}
-
-    assert follow(repository, edits, 7) == ("c.md", 8)
-    assert follow(repository, {**edits, "b.md": b"x\n"}, 0) == ("c.md", 0)
+@pytest.mark.parametrize(("line", "found"), [(7, 8), (0, 0)])
+def test_a_renamed_file_takes_its_lines_along(repository: HarnessRepository, line: int, found: int) -> None:
+    assert follow(repository, {PATH: None, "c.md": write(["top", *LINES])}, line) == ("c.md", found)
 
 
 def test_a_deleted_file_takes_its_threads_out_of_the_diff(repository: HarnessRepository) -> None:

@@ -3,6 +3,7 @@
 import re
 
 from django.test import Client
+from django.utils import timezone
 
 from evolution.models import (
     CaseResult,
@@ -14,6 +15,9 @@ from evolution.models import (
     FailureCase,
     Proposal,
     Release,
+    Review,
+    ReviewComment,
+    ReviewThread,
     Step,
 )
 from tests.workbench.views.conftest import World
@@ -44,6 +48,10 @@ def write_odd_texts(world: World) -> None:
     feedback = [{"by": ODD, "text": ODD}]
     Proposal.objects.update(title=ODD, summary=ODD, model=ODD, reason=ODD, decided_by=ODD, feedback=feedback)
     Evaluation.objects.update(model=ODD, judge_model=ODD, created_by=ODD)
+    ReviewThread.objects.update(line_text=ODD, path=ODD, resolved_by=ODD, resolved_at=timezone.now())
+    ReviewComment.objects.update(text=ODD, author=ODD)
+    given = {"verdict": "approved", "commit": world.proposal.head_commit, "diff_digest": "0" * 64}
+    Review.objects.create(proposal=world.proposal, reviewer=ODD, text=ODD, **given)
     Step.objects.update(created_by=ODD)
     Release.objects.update(actor=ODD, reason=ODD)
     Event.objects.create(actor=ODD, verb=ODD, target_kind="step", target_id=1, harness_id=world.harness.pk)

@@ -14,7 +14,7 @@ from tests.evolution.loop.flags.changing import CONSTRAINTS, flag, flag_line
         ("- one\x07two", FlagKind.HIDDEN, "U+0007"),
         ("- a\u202ecba\u202c", FlagKind.BIDIRECTIONAL, "U+202E RIGHT-TO-LEFT OVERRIDE, U+202C"),
         ("- not\u00a0a space", FlagKind.UNUSUAL_SPACE, "U+00A0 NO-BREAK SPACE"),
-        ("- p\u0430ypal", FlagKind.MIXED_SCRIPT, "p\u0430ypal → paypal"),
+        ("- p\u0430ypal", FlagKind.MIXED_SCRIPT, "p\u0430ypal → paypal (U+0430 CYRILLIC SMALL LETTER A)"),
         ("- call get_st\u03bfck", FlagKind.MIXED_SCRIPT, "→ get_stock"),
         ("- \u0430\u0440\u0440\u04cf\u0435", FlagKind.LOOK_ALIKE, "→ appie"),
         ("- \uff47\uff45\uff54\uff3f\uff53\uff54\uff4f\uff43\uff4b", FlagKind.LOOK_ALIKE, "→ get_stock"),
