@@ -98,7 +98,7 @@ class ProposalState(TextChoices):
     DRAFTING = "drafting", _("drafting")
     DRAFTED = "drafted", _("waits for review")
     FAILED = "failed", _("draft failed")
-    CONFIRMED = "confirmed", _("confirmed")
+    CONFIRMED = "confirmed", _("approved")
     REJECTED = "rejected", _("rejected")
     IN_STEP = "in_step", _("in a step")
     RELEASED = "released", _("released")

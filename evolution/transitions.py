@@ -25,7 +25,7 @@ class Told:
 
 
 def record(actor: Actor, verb: str, target: Model, reason: str = "", **data: Any) -> Event:
-    """Append one row to the audit trail."""
+    """Append one row to the audit trail; what no database takes of a text is replaced in it."""
     return Event.objects.create(
         actor=actor.name,
         verb=verb,
@@ -33,8 +33,8 @@ def record(actor: Actor, verb: str, target: Model, reason: str = "", **data: Any
         target_id=target.pk,
         harness_id=getattr(target, "harness_id", None)
         or (target.pk if target._meta.model_name == "harness" else None),
-        reason=reason,
-        data=data,
+        reason=make_storable(reason),
+        data=make_storable(data),
     )
 
 

@@ -33,6 +33,12 @@ class HypothesisView:
         return is_outside(self.diagnosis.part)
 
     @property
+    def explained(self) -> int:
+        """Of how many cases it quotes something, or says where they went wrong."""
+        quoted = {quote.case_id for quote in self.quotes}
+        return len(quoted | {row.get("case") for row in self.wrong_turns})
+
+    @property
     def has_living_draft(self) -> bool:
         """Whether a proposal of it is neither rejected nor released."""
         return any(proposal.state not in ENDED for proposal in self.diagnosis.proposals.all())

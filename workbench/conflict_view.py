@@ -10,6 +10,7 @@ from evolution.models import ConflictResolution
 from evolution.queries.steps import Recalled
 from harness_repo.git.conflicts import FileConflict
 from harness_repo.git.markedfile import Clash
+from workbench.settled_view import SettledView
 from workbench.text_marks import has_hidden
 
 # Settled lines that are shown before and after each place; the others are folded.
@@ -62,6 +63,7 @@ class ConflictView:
     changes: list[tuple[str, str]]
     reason: str
     resolution: ConflictResolution | None = None
+    settled: SettledView | None = None
     # whose earlier decision is proposed where a place was found again
     recalled_by: str = ""
 
@@ -74,11 +76,12 @@ class ConflictView:
 def view_conflict(
     conflict: FileConflict,
     names: tuple[str, str],
-    resolution: ConflictResolution | None = None,
+    settled: SettledView | None = None,
     typed: Mapping[str, str] | None = None,
     recalled: Recalled | None = None,
 ) -> ConflictView:
     """Show a conflict; `names` are those of ours and theirs, `typed` is what was sent and could not be taken."""
+    resolution = settled.resolution if settled else None
     sent = typed or _propose(recalled)
     text = sent.get("text") or _write_whole(conflict, resolution)
     return ConflictView(
@@ -96,6 +99,7 @@ def view_conflict(
         changes=[] if conflict.parts else _list_changes(conflict),
         reason=sent.get("reason", ""),
         resolution=resolution,
+        settled=settled,
         recalled_by=recalled.by if recalled and not typed else "",
     )
 

@@ -19,6 +19,21 @@ from workbench.parameters import read_number
 LONGEST_STATEMENTS = 20_000
 
 
+class DiagnosisForm(forms.Form):
+    """A person's wording of a diagnosis; one proposed change a line."""
+
+    hypothesis = forms.CharField(max_length=10_000)
+    changes = forms.CharField(required=False, max_length=10_000)
+    # what is to blame instead, and its file
+    part = forms.CharField(required=False, max_length=12)
+    path = forms.CharField(required=False, max_length=300)
+
+    def change_lines(self) -> list[str]:
+        """The proposed changes, without bullets and empty lines."""
+        lines = self.cleaned_data["changes"].splitlines()
+        return [line.strip().removeprefix("- ").strip() for line in lines if line.strip()]
+
+
 class ModelForm(forms.Form):
     """The model to ask, by name; empty for that of the role."""
 

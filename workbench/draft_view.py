@@ -10,7 +10,7 @@ from evolution.loop.repositories import open_repository
 from evolution.models import Proposal
 from evolution.queries.exchanges import Effort, list_drafting
 from evolution.queries.predictions import ManifestView, ScoreView, view_manifest, view_prediction
-from evolution.queries.reviews import summarise
+from evolution.queries.reviews import Summary, summarise
 from harness_repo.git.errors import HarnessRepoError
 from workbench.diff_page import DiffPage, show_diff
 from workbench.review_flags import count_flags
@@ -50,7 +50,7 @@ def view_drafts(request: HttpRequest, proposals: Sequence[Proposal]) -> list[Dra
             manifest=view_manifest(proposal),
             prediction=view_prediction(proposal),
             flags=flags.get(proposal.pk, 0),
-            approved_by=summaries[proposal.pk].approved_by,
+            approved_by=summaries.get(proposal.pk, Summary()).approved_by,
             diff=diff,
             problem=problem,
         )

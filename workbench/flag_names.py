@@ -101,6 +101,10 @@ _WORDS: dict[FlagKind, tuple[Promise, Promise]] = {
         _("A rule or a step is gone"),
         _("It stood here, and stands nowhere now."),
     ),
+    FlagKind.RULE_CONDITIONAL: (
+        _("A rule is under a condition of the template"),
+        _("It stands there still, and may not be said, or only sometimes."),
+    ),
     FlagKind.HOOK_REMOVED: (_("A hook is gone"), _("Nothing checks any more what it checked.")),
     FlagKind.HOOK_NARROWED: (
         _("A hook is applied less often"),

@@ -272,20 +272,6 @@ class NameForm(forms.Form):
     name = forms.CharField(max_length=200)
 
 
-class DiagnosisForm(forms.Form):
-    """A person's wording of a diagnosis; one proposed change a line."""
-
-    hypothesis = forms.CharField(max_length=10_000)
-    changes = forms.CharField(required=False, max_length=10_000)
-    # what is to blame instead
-    part = forms.CharField(required=False, max_length=12)
-
-    def change_lines(self) -> list[str]:
-        """The proposed changes, without bullets and empty lines."""
-        lines = self.cleaned_data["changes"].splitlines()
-        return [line.strip().removeprefix("- ").strip() for line in lines if line.strip()]
-
-
 class InstructionForm(forms.Form):
     """An instruction to the editor."""
 

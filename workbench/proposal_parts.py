@@ -1,5 +1,7 @@
 """What the parts of proposal, step and comparison pages are given that speak of predictions and of the two halves."""
 
+from typing import Any
+
 from evolution.models import Evaluation, Proposal, Step
 from evolution.queries.alone import read_alone
 from evolution.queries.halves import Halves, compare_halves, find_division, read_halves
@@ -7,7 +9,7 @@ from evolution.queries.predictions import read_history, view_manifest, view_pred
 from workbench.flip_names import name_counts
 
 
-def describe_parts(proposal: Proposal) -> dict[str, object]:
+def describe_parts(proposal: Proposal) -> dict[str, Any]:
     """For parts/manifest.html, prediction.html, drafter_history.html and alone.html."""
     return {
         "manifest_view": view_manifest(proposal),

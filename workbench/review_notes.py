@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from django.http import HttpRequest
 
-from evolution.models import Proposal
+from evolution.models import ConflictResolution, Proposal
 from evolution.queries.reviews import SpokenThread, list_threads
 from workbench.access import actor_of
 from workbench.diff_view import line_key
@@ -17,6 +17,8 @@ class Notes:
 
     flags: list[FlagAtLine] = field(default_factory=list)
     threads: list[SpokenThread] = field(default_factory=list)
+    # how a conflict in the file was settled
+    settled: ConflictResolution | None = None
 
 
 @dataclass(frozen=True)

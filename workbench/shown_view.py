@@ -36,6 +36,14 @@ class ShownView:
     versions: list[dict[str, Any]] = field(default_factory=list)
     tokens: int | None = None
     budget: int | None = None
+    # open members of the cluster then, and how many of them could be shown in the round; None where it was not kept
+    members: int | None = None
+    allowed: int | None = None
+
+    @property
+    def held_back(self) -> int:
+        """Members that this round keeps from drafters."""
+        return (self.members or 0) - (self.allowed or 0) if self.allowed is not None else 0
 
     @property
     def cut_cases(self) -> int:
@@ -67,6 +75,8 @@ def view_shown(exchange: Exchange) -> ShownView:
         versions=_rows(shown, "versions"),
         tokens=shown.get("tokens"),
         budget=shown.get("budget"),
+        members=shown.get("members"),
+        allowed=shown.get("allowed"),
     )
 
 
@@ -79,7 +89,8 @@ def say_cut(cut: Mapping[str, Any]) -> str:
         return _("turns %(first)s-%(last)s left out") % {"first": first, "last": last}
     count = int(cut.get("characters") or 0)
     words = ngettext("%(n)s character cut", "%(n)s characters cut", count)
-    said = words % {"n": f"{count:,}".replace(",", "\u202f")}
+    # A comma: pages name the thin space where it stands in what others wrote.
+    said = words % {"n": f"{count:,}"}
     place = [_("turn %(n)s") % {"n": cut["turn"]}] if cut.get("turn") else []
     place += [str(cut["part"])] if cut.get("part") else []
     return f"{', '.join(place)}: {said}" if place else said

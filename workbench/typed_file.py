@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from evolution.loop.edits import Edits, apply_changes, find_edit_faults
+from evolution.loop.edits import Edits, apply_changes, describe_added, find_edit_faults, list_added
 from evolution.loop.proposals import branch_head
 from evolution.loop.repositories import open_repository
 from evolution.models import Proposal
@@ -46,6 +46,8 @@ class Checked:
     faults: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     change: list[FileView] = field(default_factory=list)
+    # whether it can't be saved; what is told of the problems of the file is no fault besides
+    is_refused: bool = False
 
 
 def read_standing(proposal: Proposal) -> Standing:
@@ -71,7 +73,7 @@ def check_typed(typed: Typed, standing: Standing) -> Checked:
     """What saving the text on the branch as it is now would do."""
     change = _view_change(typed, standing)
     if typed.target != typed.path and typed.target in standing.files:
-        return Checked([_("%(path)s is there already") % {"path": typed.target}], [], change)
+        return Checked([_("%(path)s is there already") % {"path": typed.target}], [], change, is_refused=True)
     if not change:
         return Checked()
     edits: Edits = {typed.target: typed.content.encode("utf-8", "replace")}
@@ -79,7 +81,18 @@ def check_typed(typed: Typed, standing: Standing) -> Checked:
         edits = {typed.path: None, **edits}
     faults = find_edit_faults(standing.base, standing.files, edits)
     problems = read_harness(apply_changes(standing.files, edits)).problems
-    return Checked(faults, [problem for problem in problems if problem.path == typed.target], change)
+    mine = [problem for problem in problems if problem.path == typed.target]
+    return Checked(_without_told(faults, standing, problems, mine), mine, change, is_refused=bool(faults))
+
+
+def _without_told(
+    faults: list[str], standing: Standing, problems: list[Problem], mine: list[Problem]
+) -> list[str]:
+    """Without the sum of problems that are all listed one by one, with their lines."""
+    added = list_added(read_harness(standing.base).problems, problems)
+    if not added or any(problem not in mine for problem in added):
+        return faults
+    return [fault for fault in faults if fault != describe_added(added)]
 
 
 def _view_change(typed: Typed, standing: Standing) -> list[FileView]:

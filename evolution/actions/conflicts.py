@@ -9,6 +9,7 @@ from evolution.actions.proposals import amend_proposal, redraft_proposal
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError, StaleState
 from evolution.loop import rebasing
+from evolution.loop.confirmations import confirm_resolution
 from evolution.loop.conflict_resolutions import (
     Decision,
     decide_content,
@@ -21,6 +22,7 @@ from evolution.loop.repositories import open_repository
 from evolution.loop.step_merges import explain_git_errors, preview_merge
 from evolution.models import ConflictResolution, Harness, Job, Proposal
 from evolution.states import ProposalState
+from harness_repo.git.conflicts import FileConflict
 from harness_repo.git.errors import MergeConflict, StaleBase
 from harness_repo.git.repository import MAIN
 
@@ -38,16 +40,43 @@ def settle_conflict(
     """
     actor.require(Role.DEVELOPER)
     if not proposals:
-        raise LoopError(_("choose at least one confirmed proposal"))
+        raise LoopError(_("choose at least one approved proposal"))
     lock_harness(proposals[0].harness)
     with explain_git_errors():
-        preview = preview_merge(proposals[0].harness, proposals)
-        files = [*(preview.conflict.files if preview.conflict else ()), *preview.settled]
-        conflict = next((file for file in files if file.key == key), None)
-        if conflict is None:
-            raise StaleState(_("what clashes here is something else by now; look at it again"))
+        conflict = _find_conflict(proposals, key)
         content = decide_content(conflict, decision)
         return store_resolution(actor, proposals, conflict, content, decision.reason)
+
+
+@transaction.atomic
+def confirm_conflict(
+    actor: Actor, proposals: Sequence[Proposal], key: str, reviewed: str | None = None
+) -> None:
+    """Confirm how somebody else settled a file's conflict between the proposals; `reviewed` is the text's digest.
+
+    Where the harness needs a second reviewer, merges take it only then. Raises LoopError for whoever settled it or
+    wrote one of the proposals that change the file, StaleState when it is settled otherwise by now, or not at all.
+    """
+    actor.require(Role.DEVELOPER)
+    if not proposals:
+        raise LoopError(_("choose at least one approved proposal"))
+    lock_harness(proposals[0].harness)
+    with explain_git_errors():
+        conflict = _find_conflict(proposals, key)
+        settled = proposals[0].harness.resolutions.filter(key=conflict.key).select_related("harness").first()
+        if settled is None:
+            raise StaleState(_("it was opened again meanwhile; look at it again"))
+        confirm_resolution(actor, settled, proposals, reviewed)
+
+
+def _find_conflict(proposals: Sequence[Proposal], key: str) -> FileConflict:
+    """The conflict among those that the proposals have now, open or settled; StaleState."""
+    preview = preview_merge(proposals[0].harness, proposals)
+    files = [*(preview.conflict.files if preview.conflict else ()), *preview.settled]
+    conflict = next((file for file in files if file.key == key), None)
+    if conflict is None:
+        raise StaleState(_("what clashes here is something else by now; look at it again"))
+    return conflict
 
 
 @transaction.atomic

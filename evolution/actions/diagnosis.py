@@ -16,8 +16,13 @@ from evolution.prompts.diagnosis import Part
 from evolution.states import ClusterState, DiagnosisState, JobKind, ProposalState
 from evolution.tasks.jobs import enqueue_job
 from evolution.transitions import move, record
+from harness_repo.format.harness import is_harness_path
+from harness_repo.git.errors import BadPath
+from harness_repo.git.names import check_path
 
 LONGEST_MODEL = 200
+# as the column has it
+LONGEST_PATH = 300
 
 
 @transaction.atomic
@@ -46,11 +51,13 @@ def amend_diagnosis(
     hypothesis: str | None = None,
     changes: Sequence[str] | None = None,
     part: str | None = None,
+    path: str | None = None,
 ) -> None:
     """Correct what the model said; drafts made from now on follow the correction.
 
-    `part` says what is to blame: with one of the harness it can be drafted, with another it can be handled. LoopError
-    for a part that there is not, and for a diagnosis that is rejected or dealt with.
+    `part` says what is to blame: with one of the harness it can be drafted, with another it can be handled. `path` is
+    the file of it, empty for none. LoopError for a part that there is not, for a path that no harness has, and for a
+    diagnosis that is rejected or dealt with.
     """
     actor.require(Role.DEVELOPER)
     diagnosis = Diagnosis.objects.select_for_update().get(pk=diagnosis.pk)
@@ -65,6 +72,9 @@ def amend_diagnosis(
         diagnosis.changes = [line.strip() for line in changes if line.strip()]
     if part is not None:
         _set_part(diagnosis, part)
+    # The old one, sent along with another part, is no wish for it.
+    if path is not None and path.strip() != old["path"]:
+        diagnosis.path = _check_path(path.strip())
     if old == _amendable(diagnosis):
         return
     diagnosis.amended_by = actor.name
@@ -73,7 +83,24 @@ def amend_diagnosis(
 
 
 def _amendable(diagnosis: Diagnosis) -> dict[str, object]:
-    return {"hypothesis": diagnosis.hypothesis, "changes": diagnosis.changes, "part": diagnosis.part}
+    return {
+        "hypothesis": diagnosis.hypothesis,
+        "changes": diagnosis.changes,
+        "part": diagnosis.part,
+        "path": diagnosis.path,
+    }
+
+
+def _check_path(path: str) -> str:
+    """A path as a harness can have it, or none; LoopError for another."""
+    if not path:
+        return ""
+    try:
+        if len(path) <= LONGEST_PATH and is_harness_path(check_path(path)):
+            return path
+    except BadPath:
+        pass
+    raise LoopError(_("no harness can have a file %(path)s") % {"path": path[:LONGEST_PATH]})
 
 
 def _set_part(diagnosis: Diagnosis, part: str) -> None:

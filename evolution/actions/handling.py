@@ -16,7 +16,7 @@ from evolution.errors import LoopError
 from evolution.loop import dataset_cases
 from evolution.loop.cluster_states import regress
 from evolution.loop.locks import lock_harness
-from evolution.loop.visibility import CALIBRATION_KEY
+from evolution.loop.visibility import LEFT_CALIBRATION, SENT_TO_CALIBRATION, calibration_key
 from evolution.models import Cluster, DatasetCase, Diagnosis, Event, FailureCase
 from evolution.prompts.diagnosis import NOT_THE_HARNESS
 from evolution.states import CaseState, ClusterState, DiagnosisState, Handling, Split, is_allowed
@@ -126,22 +126,25 @@ def _send_to_calibration(
 ) -> list[dict[str, Any]]:
     """Make calibration cases of them, with a person's word beside what the judge said; returns how to undo it."""
     by_dataset: dict[str, list[tuple[FailureCase, CaseData]]] = {}
-    links = []
+    links: dict[int, dict[str, Any]] = {}
     for case in cases:
         linked, name = case.dataset_case, dataset or _dataset_of(case)
         expected = linked.expected if linked else {}
-        key = f"{CALIBRATION_KEY}{case.pk}"
+        key = calibration_key(case)
         built = dataset_cases.build_case(case, key, Split.CALIBRATION, expected=expected)
         by_dataset.setdefault(name, []).append((case, built))
-        links.append({"case": case.pk, "dataset": name, "key": key, "before": linked.pk if linked else None})
+        before = linked.pk if linked else None
+        links[case.pk] = {"case": case.pk, "dataset": name, "key": key, "before": before}
     for name, chosen in by_dataset.items():
         dataset_cases.add_cases(actor, cases[0].harness, name, chosen)
     for case in cases:
         said = {"name": "judge", "value": "wrong", "comment": reason, "by": actor.name}
         case.signals = {**case.signals, "feedback": [*case.signals.get("feedback", []), said]}
         case.save(update_fields=["signals", "updated_at"])
-        record(actor, "failurecase.sent_to_calibration", case, reason)
-    return links
+        where = links[case.pk]
+        where["said"] = said
+        record(actor, SENT_TO_CALIBRATION, case, reason, dataset=where["dataset"], key=where["key"])
+    return list(links.values())
 
 
 def _dataset_of(case: FailureCase) -> str:
@@ -227,9 +230,20 @@ def _undo(actor: Actor, diagnosis: Diagnosis, reason: str) -> None:
 def _leave_calibration(actor: Actor, link: dict[str, Any], reason: str) -> None:
     case = FailureCase.objects.filter(pk=link["case"]).first()
     if case is not None:
-        said = case.signals.get("feedback", [])
-        kept = [entry for entry in said if entry.get("name") != "judge"]
-        case.dataset_case = DatasetCase.objects.filter(pk=link["before"]).first()
-        case.signals = {**case.signals, "feedback": kept}
+        said = list(case.signals.get("feedback", []))
+        # What others say of it stays, under the same name too.
+        if link.get("said") in said:
+            said.remove(link["said"])
+        if _is_tied(case, link):
+            case.dataset_case = DatasetCase.objects.filter(pk=link["before"]).first()
+        case.signals = {**case.signals, "feedback": said}
         case.save(update_fields=["dataset_case", "signals", "updated_at"])
-        record(actor, "failurecase.left_calibration", case, reason)
+        # It may have been sent there by another diagnosis, too.
+        if not _is_tied(case, link):
+            record(actor, LEFT_CALIBRATION, case, reason, dataset=link["dataset"], key=link["key"])
+
+
+def _is_tied(case: FailureCase, link: dict[str, Any]) -> bool:
+    """Whether it is still the calibration case's; somebody may have put it elsewhere since."""
+    tied = case.dataset_case
+    return tied is not None and tied.key == link["key"] and tied.version.dataset.name == link["dataset"]

@@ -7,12 +7,13 @@ from django.utils.translation import gettext as _
 from evolution.actions.reasons import require_reason
 from evolution.actors import SYSTEM, Actor, Role
 from evolution.adapters import chat
-from evolution.errors import LoopError
+from evolution.errors import LoopError, StaleState
 from evolution.loop import proposals
 from evolution.loop.diagnosis import check_draftable
 from evolution.loop.edits import EditRefused
 from evolution.loop.jobs import create_job
 from evolution.loop.locks import lock_harness, lock_record
+from evolution.loop.outside import follow_moved
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import take_head
 from evolution.models import Cluster, Diagnosis, Job, Proposal
@@ -95,7 +96,6 @@ def redraft_proposal(actor: Actor, proposal: Proposal, feedback: str = "", *, en
     return _start_job(actor, proposal, enqueue=enqueue)
 
 
-@transaction.atomic
 def edit_file(
     actor: Actor,
     proposal: Proposal,
@@ -108,22 +108,31 @@ def edit_file(
 ) -> str:
     """Put a reviewer's own version of a file on the branch (None deletes it); returns the commit.
 
-    With `new_path` the file moves there; `message` is the commit's, one line. Raises StaleState when the branch
-    is no longer at `expected_head`, EditRefused when the file can't be so. The proposal waits for review again.
+    With `new_path` the file moves there; `message` is the commit's, one line. What others put on the branch is
+    taken first, and marked as theirs. Raises StaleState when the branch is not at `expected_head`, EditRefused when
+    the file can't be so, LoopError when the branch was rewritten. The proposal waits for review again.
     """
     actor.require(Role.DEVELOPER)
-    lock_record(proposal)
-    if proposal.state not in _UNDER_REVIEW:
-        raise LoopError(_("%(proposal)s can't be edited now") % {"proposal": proposal})
+    with transaction.atomic():
+        lock_record(proposal)
+        if proposal.state not in _UNDER_REVIEW:
+            raise LoopError(_("%(proposal)s can't be edited now") % {"proposal": proposal})
+        if follow_moved(SYSTEM, proposal) == expected_head:
+            edits = _read_edit(proposal, path, content, new_path)
+            head = proposals.commit_by_hand(actor, proposal, edits, expected_head, message)
+            take_head(actor, proposal, head, path=new_path or path)
+            return head
+    # After the transaction, which keeps what others have done.
+    raise StaleState(_("the branch of %(proposal)s has moved; reload it") % {"proposal": proposal})
+
+
+def _read_edit(proposal: Proposal, path: str, content: str | None, new_path: str) -> dict[str, bytes | None]:
     data = None if content is None else content.replace("\r\n", "\n").encode()
-    edits = {path: data}
-    if new_path not in ("", path):
-        if new_path in open_repository(proposal.harness).files(expected_head):
-            raise EditRefused(_("%(path)s is there already") % {"path": new_path})
-        edits = {path: None, new_path: data}
-    head = proposals.commit_by_hand(actor, proposal, edits, expected_head, message)
-    take_head(actor, proposal, head, path=new_path or path)
-    return head
+    if new_path in ("", path):
+        return {path: data}
+    if new_path in open_repository(proposal.harness).files(proposal.head_commit):
+        raise EditRefused(_("%(path)s is there already") % {"path": new_path})
+    return {path: None, new_path: data}
 
 
 @transaction.atomic

@@ -11,7 +11,7 @@ from evolution.actors import SYSTEM, Actor, NotAllowed, Role
 from evolution.errors import LoopError, StaleState
 from evolution.loop import proposals
 from evolution.loop.locks import lock_record
-from evolution.loop.outside import follow_branch
+from evolution.loop.outside import follow_moved
 from evolution.loop.repositories import open_repository
 from evolution.loop.review_threads import NEW, OLD, commit_of, compose_instruction, place_threads, read_line
 from evolution.loop.reviews import approvals, is_approved, record_review
@@ -48,10 +48,8 @@ def approve_proposal(
         head = proposals.branch_head(open_repository(proposal.harness), proposal)
         if head is None:
             raise LoopError(_("%(proposal)s has no branch to approve") % {"proposal": proposal})
-        has_moved = head != proposal.head_commit and proposal.state in _UNDER_REVIEW
-        if has_moved and not follow_branch(SYSTEM, proposal):
-            text = _("the branch of %(proposal)s was rewritten outside; choose first which history counts")
-            raise LoopError(text % {"proposal": proposal})
+        if proposal.state in _UNDER_REVIEW:
+            follow_moved(SYSTEM, proposal)
         if proposal.head_commit == shown:
             return _approve(actor, proposal, text.strip())
     # After the transaction, which keeps the new head.

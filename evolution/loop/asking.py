@@ -110,7 +110,7 @@ def _keep(
         ),
         replies=make_storable([_describe(each) for each in tries]),
         shown=make_storable(dict(about.shown)),
-        error=error,
+        error=make_storable(error),
         prompt_tokens=sum(max(0, usage.prompt_tokens) for usage in usages),
         completion_tokens=sum(max(0, usage.completion_tokens) for usage in usages),
         cached_tokens=sum(max(0, usage.cached_tokens) for usage in usages),

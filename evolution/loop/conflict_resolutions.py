@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.errors import LoopError
+from evolution.loop.confirmations import holds
 from evolution.loop.edits import LARGEST
 from evolution.loop.merged_problems import check_merged
 from evolution.loop.repositories import open_repository
@@ -45,30 +46,34 @@ class HunkChoice:
 
 
 class KnownResolutions(Mapping[str, bytes | None]):
-    """The contents that a harness's conflicts were settled with, by key; read when asked for."""
+    """The contents that a harness's conflicts were settled with, by key; read when asked for.
 
-    def __init__(self, harness: Harness) -> None:
-        self._rows = ConflictResolution.objects.filter(harness=harness)
+    What waits for somebody else's word is not among them: see `confirmations`.
+    """
+
+    def __init__(self, harness: Harness, proposals: Sequence[Proposal]) -> None:
+        self._rows = ConflictResolution.objects.filter(harness=harness).select_related("harness")
+        self._proposals = proposals
 
     def __getitem__(self, key: str) -> bytes | None:
-        """The file's content, None where it is deleted; KeyError when nobody has settled it."""
-        row = self._rows.filter(key=key).values_list("content", flat=True)
-        for content in row:
-            return None if content is None else content.encode()
-        raise KeyError(key)
+        """The file's content, None where it is deleted; KeyError when nobody has settled it, or it must wait."""
+        row = self._rows.filter(key=key).first()
+        if row is None or not holds(row, self._proposals):
+            raise KeyError(key)
+        return None if row.content is None else row.content.encode()
 
     def __iter__(self) -> Iterator[str]:
         """The keys."""
-        return iter(self._rows.values_list("key", flat=True))
+        return (row.key for row in self._rows if holds(row, self._proposals))
 
     def __len__(self) -> int:
         """How many there are."""
-        return self._rows.count()
+        return sum(1 for _key in self)
 
 
-def known_resolutions(harness: Harness) -> KnownResolutions:
-    """What people settled so far; for `merge` and `check_merge` of the repository."""
-    return KnownResolutions(harness)
+def known_resolutions(harness: Harness, proposals: Sequence[Proposal]) -> KnownResolutions:
+    """What people settled so far and holds for merging these proposals; for `merge` and `check_merge`."""
+    return KnownResolutions(harness, proposals)
 
 
 def list_resolutions(
@@ -201,6 +206,7 @@ def store_resolution(
 ) -> ConflictResolution:
     """Keep how a person settled a file's conflict between proposals of a harness and what is live; None deletes it.
 
+    Whoever has confirmed what was settled before has not confirmed this.
     Raises LoopError when it can't be text of a harness, or has a problem that neither side has. What the whole
     merge is like is looked at when it is made.
     """
@@ -209,6 +215,7 @@ def store_resolution(
     _check_file(harness, conflict.path, content, proposals)
     text = None if content is None else content.decode()
     fields = {"path": conflict.path, "content": text, "decided_by": actor.name, "reason": reason}
+    fields["confirmed_by"] = ""
     kept, _created = ConflictResolution.objects.update_or_create(
         harness=harness, key=conflict.key, defaults=fields
     )

@@ -13,11 +13,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from evolution.actors import SYSTEM, Actor
+from evolution.actors import Actor
 from evolution.errors import LoopError
 from evolution.loop.asking import About, consult
 from evolution.loop.blame import find_blame
 from evolution.loop.cluster_naming import MODEL, is_named_by_people
+from evolution.loop.edits import is_editable
 from evolution.loop.failure_text import describe_failure
 from evolution.loop.files_in_play import FOR_VERSIONS, ShownFiles, choose_files, compare_versions
 from evolution.loop.halves import coming_round
@@ -25,7 +26,7 @@ from evolution.loop.quotes import verify_evidence, verify_turns
 from evolution.loop.repositories import check_has_agent, open_repository
 from evolution.loop.sampling import choose_sample
 from evolution.loop.trimming import Trimmed, trim_cases
-from evolution.loop.visibility import find_round, shown_members
+from evolution.loop.visibility import find_round, known_keys, shown_members
 from evolution.models import Cluster, Diagnosis, Exchange, FailureCase, Job
 from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import (
@@ -35,9 +36,8 @@ from evolution.prompts.diagnosis import (
     Hypothesis,
     diagnosis_request,
 )
-from evolution.states import ClusterState, ExchangePurpose, is_allowed
+from evolution.states import CaseState, ClusterState, ExchangePurpose, is_allowed
 from evolution.transitions import move, record
-from harness_repo.format.harness import is_harness_path, skill_folders_of
 from harness_repo.git.repository import MAIN
 from harness_repo.runtime.chat import ChatRequest
 
@@ -84,12 +84,11 @@ def sample_members(cluster: Cluster, size: int = SAMPLE) -> list[FailureCase]:
 
 
 def shown_keys(diagnosis: Diagnosis) -> list[str]:
-    """Keys of the dataset cases that the model was shown for it."""
+    """Keys of the dataset cases that the model was shown for it, as such or as failures that ask the same."""
     if diagnosis.exchange is not None:
         return [str(key) for key in diagnosis.exchange.shown.get("keys", [])]
-    ids = [item["case"] for item in diagnosis.evidence]
-    keys = FailureCase.objects.filter(pk__in=ids).values_list("dataset_case__key", flat=True)
-    return sorted({key for key in keys if key})
+    quoted = FailureCase.objects.filter(pk__in=[item["case"] for item in diagnosis.evidence])
+    return known_keys(diagnosis.harness, list(quoted.select_related("dataset_case")))
 
 
 def check_draftable(diagnosis: Diagnosis) -> None:
@@ -124,9 +123,12 @@ def diagnose_cluster(
 ) -> list[Diagnosis]:
     """Have the cluster diagnosed on what is live; returns the hypotheses, the likeliest first.
 
-    Raises LoopError when no member may be shown, the model can't be asked, or none of its quotes is in the cases after
-    it was told so. What was asked is kept then too, so not in a transaction of the caller's.
+    A job that was cut off after its answer was stored has it already: nobody is asked again. Raises LoopError when no
+    member may be shown, the model can't be asked, or none of its quotes is in the cases after it was told so. What was
+    asked is kept then too, so not in a transaction of the caller's.
     """
+    if known := _made_by(job):
+        return known
     question = build_question(cluster, model.name)
     about = About(
         actor,
@@ -139,6 +141,11 @@ def diagnose_cluster(
     check = partial(_find_problem, question)
     answer, exchange = consult(model, question.request, DiagnosisOutput, about, check)
     return _store(actor, cluster, answer, question, exchange)
+
+
+def _made_by(job: Job | None) -> list[Diagnosis]:
+    """The hypotheses that a job has brought, the likeliest first."""
+    return list(Diagnosis.objects.filter(exchange__job=job).order_by("rank")) if job is not None else []
 
 
 def build_question(cluster: Cluster, model: str) -> Question:
@@ -175,8 +182,11 @@ def _account(
     cut = {entry["path"] for entry in files.cuts}
     return {
         "round": coming_round(cluster.harness),
+        # of its open members, and how many of them may be shown in this round
+        "members": FailureCase.objects.filter(cluster=cluster, state=CaseState.OPEN).count(),
+        "allowed": len(shown_members(cluster)),
         "cases": [case.pk for case in cases],
-        "keys": sorted({case.dataset_case.key for case in cases if case.dataset_case}),
+        "keys": known_keys(cluster.harness, cases),
         "files": [path for path in files.texts if path not in cut],
         "versions": versions,
         "cut": [*(entry for each in trimmed for entry in each.cuts), *files.cuts],
@@ -197,8 +207,13 @@ def _explain_hidden(cluster: Cluster) -> str:
 
 
 def _verified(answer: DiagnosisOutput, question: Question) -> Iterator[Verified]:
-    """The hypotheses that have a passage of a case to stand on."""
+    """The hypotheses that have a passage of a case to stand on, each once."""
+    seen = set()
     for each in answer.hypotheses:
+        same = (each.part, each.path, " ".join(each.hypothesis.split()))
+        if same in seen:
+            continue
+        seen.add(same)
         evidence = verify_evidence(each.evidence, question.whole, question.shown)
         if evidence:
             yield Verified(each, evidence, verify_turns(each.first_wrong_turns, question.whole))
@@ -223,6 +238,9 @@ def _store(
 ) -> list[Diagnosis]:
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        # A worker that was taken for lost may have been first.
+        if known := _made_by(exchange.job):
+            return known
         made = []
         for rank, verified in enumerate(_verified(answer, question), 1):
             diagnosis = _build(cluster, answer, verified, question)
@@ -238,14 +256,14 @@ def _store(
                 exchange=exchange.pk,
             )
             made.append(diagnosis)
-        _settle_cluster(cluster, answer)
+        _settle_cluster(actor, cluster, answer)
     return made
 
 
 def _build(cluster: Cluster, answer: DiagnosisOutput, verified: Verified, question: Question) -> Diagnosis:
     hypothesis, turns = verified.hypothesis, [item["turn"] for item in verified.first_wrong_turns]
     files = question.files
-    is_path = is_harness_path(hypothesis.path, skill_folders_of(files), files)
+    is_path = is_editable(hypothesis.path, files)
     return Diagnosis(
         harness_id=cluster.harness_id,
         cluster=cluster,
@@ -269,11 +287,11 @@ def _build(cluster: Cluster, answer: DiagnosisOutput, verified: Verified, questi
     )
 
 
-def _settle_cluster(cluster: Cluster, answer: DiagnosisOutput) -> None:
+def _settle_cluster(actor: Actor, cluster: Cluster, answer: DiagnosisOutput) -> None:
     if not is_named_by_people(cluster):
         cluster.name, cluster.description = answer.cluster_name[:200], answer.cluster_description
         cluster.named_by = MODEL
         cluster.save(update_fields=["name", "description", "named_by", "updated_at"])
     state = ClusterState(cluster.state)
     if state != ClusterState.IN_PROGRESS and is_allowed(state, ClusterState.DIAGNOSED):
-        move(cluster, ClusterState.DIAGNOSED, SYSTEM)
+        move(cluster, ClusterState.DIAGNOSED, actor)

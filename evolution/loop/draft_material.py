@@ -10,7 +10,7 @@ from typing import Any
 
 from evolution.loop.diagnosis import build_brief
 from evolution.loop.trimming import trim_cases
-from evolution.loop.visibility import shown_members
+from evolution.loop.visibility import known_keys, shown_members
 from evolution.models import Diagnosis, FailureCase
 from evolution.prompts.diagnosis import CaseBrief
 from evolution.prompts.tokens import estimate_tokens
@@ -39,7 +39,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Cases:
-    """Failures as they are shown, the ids and dataset keys of them, and what was cut."""
+    """Failures as they are shown, their ids, the dataset keys of what they ask, and what was cut."""
 
     briefs: list[CaseBrief]
     ids: list[int]
@@ -73,11 +73,10 @@ def choose_cases(diagnosis: Diagnosis) -> Cases:
     quoted = {item["case"] for item in diagnosis.evidence}
     members = sorted(shown_members(diagnosis.cluster), key=lambda case: case.pk not in quoted)[:SHOWN_CASES]
     trimmed = trim_cases([_without_trajectory(case) for case in members], CASE_TOKENS, {})
-    keys = {case.dataset_case.key for case in members if case.dataset_case is not None}
     return Cases(
         [each.brief for each in trimmed],
         [case.pk for case in members],
-        sorted(keys),
+        known_keys(diagnosis.harness, members),
         [cut for each in trimmed for cut in each.cuts],
     )
 

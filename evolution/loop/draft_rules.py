@@ -4,8 +4,9 @@ Decides purely, from files to sentences. People who edit by hand are not bound b
 """
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from evolution.loop.rules import compare_rules
 from harness_repo.format.harness import CONFIG
 from harness_repo.format.yamlfile import as_mapping, read_yaml
 
-# Of one draft: files that it leaves behind changed, bytes of lines that were nowhere in them, and rules more.
+# Of one draft: files that it changes, makes or deletes, bytes of lines that were nowhere in them, and rules more.
 MOST_FILES = 20
 MOST_ADDED = 40_000
 MOST_RULES = 40
@@ -24,23 +25,40 @@ MOST_RULES = 40
 # Of harness.yaml: what a draft may arrange, and what it may never touch; the rest, if it was named.
 _FREE = frozenset({"prompt", "skill_folders"})
 _NEVER = frozenset({"format", "name", "kind"})
-# A word of every diagnosis, so it names no setting.
-_COMMON = frozenset({"model"})
+_SENTENCE = re.compile(r"[!?;。！？；\n]|\.(?=\s|$)")
 _TOOL_FILE = re.compile(r"tools/[^/]+\.ya?ml")
 _FIXTURE = {"kind": "fixture"}
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a draft was asked to do: the blamed path and all sentences of diagnosis and reviewers."""
+    """What a draft was asked to do: the blamed path, the changes of the diagnosis, and what reviewers say themselves.
+
+    Quoted lines are no wish, nor is what the hypothesis tells of the cases.
+    """
 
     path: str
-    texts: tuple[str, ...]
+    texts: Sequence[str]
+    # comments at lines of harness.yaml
+    at_config: Sequence[str] = ()
 
-    def names(self, words: Sequence[str]) -> bool:
-        """Whether harness.yaml is spoken of, and one of the words."""
-        said = "\n".join([self.path, *self.texts])
-        return CONFIG in said and any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", said) for word in words)
+    def names(self, setting: Sequence[str]) -> bool:
+        """Whether a setting of harness.yaml, as its keys from the outermost, is named.
+
+        Where that file is blamed or commented on, by its own key; else in one sentence with the file, in full
+        (`limits.turns`, or both words).
+        """
+        said = [sentence for text in self.texts for sentence in _SENTENCE.split(text)]
+        about = [sentence for sentence in said if CONFIG in sentence]
+        there = [*self.at_config, *(said if self.path == CONFIG else ())]
+        return any(all(map(_has_word(sentence), setting)) for sentence in about) or any(
+            _has_word(sentence)(setting[-1]) for sentence in there
+        )
+
+
+def _has_word(sentence: str) -> Callable[[str], bool]:
+    # Chinese writes no spaces, so only Latin letters go on with a word.
+    return lambda word: bool(re.search(rf"(?<![A-Za-z0-9_]){re.escape(word)}(?![A-Za-z0-9_])", sentence))
 
 
 def find_draft_faults(
@@ -74,18 +92,27 @@ def _touched(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[st
 
 
 def _is_same_but_space(path: str, old: bytes | None, new: bytes | None) -> bool:
-    if old is None or new is None or old.split() != new.split():
+    if old is None or new is None or _visible_words(old) != _visible_words(new):
         return False
     return not path.endswith((".yaml", ".yml")) or _read(path, old) == _read(path, new)
+
+
+def _visible_words(data: bytes) -> list[str]:
+    """The words of a text, without characters that take no room: zero-width ones, marks of direction."""
+    words = data.decode("utf-8", "surrogateescape").split()
+    seen = ("".join(each for each in word if unicodedata.category(each) != "Cf") for word in words)
+    return [word for word in seen if word]
 
 
 def _size_faults(
     base: Mapping[str, bytes], before: Mapping[str, bytes], after: Mapping[str, bytes]
 ) -> Iterator[str]:
     touched = _touched(before, after)
-    left = sum(path in after for path in touched)
-    if left > MOST_FILES:
-        yield _("it changes %(count)d files; %(most)d at most") % {"count": left, "most": MOST_FILES}
+    made = {after[path] for path in touched if path in after}
+    # A file that moves counts once.
+    count = sum(path in after or before[path] not in made for path in touched)
+    if count > MOST_FILES:
+        yield _("it changes %(count)d files; %(most)d at most") % {"count": count, "most": MOST_FILES}
     added = _count_added(before, after, touched)
     if added > MOST_ADDED:
         values = {"count": added, "most": MOST_ADDED}
@@ -110,31 +137,47 @@ def _setting_faults(before: Mapping[str, bytes], after: Mapping[str, bytes], wan
             continue
         if key in _NEVER:
             yield _("%(key)s of harness.yaml is not for a draft to change") % {"key": key}
-        elif not wanted.names(_words_for(key, old.get(key), new.get(key))):
-            yield _("%(key)s of harness.yaml stays: neither diagnosis nor reviewer names it") % {"key": key}
+            continue
+        for setting in _changed_settings(key, old.get(key), new.get(key)):
+            if not wanted.names(setting):
+                name = ".".join(setting)
+                yield _("%(key)s of harness.yaml stays: neither diagnosis nor reviewer names it") % {
+                    "key": name
+                }
 
 
-def _words_for(key: str, old: Any, new: Any) -> list[str]:
-    """What names a setting: its key, or those of its values that change."""
+def _changed_settings(key: str, old: Any, new: Any) -> list[tuple[str, ...]]:
+    """The keys of each value that changes, from the outermost."""
     was, now = as_mapping(old), as_mapping(new)
-    inner = [str(name) for name in {*was, *now} if was.get(name) != now.get(name)]
-    return inner if key in _COMMON else [key, *inner]
+    inner = sorted(str(name) for name in {*was, *now} if was.get(name) != now.get(name))
+    return [(key, name) for name in inner] or [(key,)]
 
 
 def _source_faults(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[str]:
     """Tools whose source is another one than it was, and new ones that reach out."""
     old = {path: _read(path, before[path]) for path in sorted(before) if _TOOL_FILE.fullmatch(path)}
     by_name = {str(tool.get("name")): tool for tool in old.values()}
-    gone = [tool.get("source") for path, tool in old.items() if path not in after]
+    names = {str(_read(path, after[path]).get("name")) for path in after if _TOOL_FILE.fullmatch(path)}
+    gone = [tool for path, tool in old.items() if path not in after and str(tool.get("name")) not in names]
     for path in _touched(before, after):
         if path not in after or not _TOOL_FILE.fullmatch(path):
             continue
         tool = _read(path, after[path])
         source, known = tool.get("source"), old.get(path) or by_name.get(str(tool.get("name")))
+        known = known or _take_renamed(tool, gone)
         if known is not None and source != known.get("source"):
             yield _("%(path)s: the source of a tool is the operator's to change") % {"path": path}
-        elif known is None and source not in gone and as_mapping(source or _FIXTURE).get("kind") != "fixture":
+        elif known is None and as_mapping(source or _FIXTURE).get("kind") != "fixture":
             yield _("%(path)s: a new tool has a source of kind fixture") % {"path": path}
+
+
+def _take_renamed(tool: Mapping[str, Any], gone: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The tool that goes away and has another name now: what it is given and where it asks are the same."""
+    same = [each for each in gone if all(each.get(key) == tool.get(key) for key in ("parameters", "source"))]
+    if not same:
+        return None
+    gone.remove(same[0])
+    return same[0]
 
 
 def _read(path: str, data: bytes | None) -> dict[str, Any]:

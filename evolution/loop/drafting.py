@@ -21,10 +21,15 @@ from evolution.models import Diagnosis
 from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import DiagnosisBrief
 from evolution.prompts.draft import DraftOutput, Earlier, draft_request
+from evolution.prompts.feedback import own_words
 from evolution.prompts.file_edits import BadEdit, apply_edits
+from harness_repo.format.harness import CONFIG
 from harness_repo.runtime.chat import ChatRequest
 
 Tree = Mapping[str, bytes]
+
+# Of what is wrong with a draft, in characters: people and the model read it.
+LONGEST_FAULT = 6_000
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,11 @@ class Checker:
 
     def __call__(self, output: DraftOutput) -> str:
         """The faults, one a line; "" for none. An answer without edits says that there is nothing to do."""
-        self.fault = "\n".join(self._find_faults(output)) if output.edits else ""
-        return self.fault
+        fault = "\n".join(self._find_faults(output)) if output.edits else ""
+        if len(fault) > LONGEST_FAULT:
+            fault = f"{fault[:LONGEST_FAULT]}\n[… {len(fault) - LONGEST_FAULT:,} characters cut …]"
+        self.fault = fault
+        return fault
 
     def _find_faults(self, output: DraftOutput) -> list[str]:
         base, before = self.ground.base, self.ground.before
@@ -92,6 +100,7 @@ def ask_editor(
     """
     original = ground.original()
     texts = (brief.path, brief.hypothesis, *brief.changes, ground.feedback)
+    words, comments = own_words(ground.feedback, CONFIG)
     named = "\n".join([*texts, ground.lost])
     files = choose_files(readable_files(ground.before), named, original, settings.DRAFT_TOKENS)
     cases = choose_cases(diagnosis)
@@ -103,7 +112,7 @@ def ask_editor(
         cases=cases.briefs,
         left_out=files.left_out,
     )
-    checker = Checker(ground, files, Wanted(brief.path, texts))
+    checker = Checker(ground, files, Wanted(brief.path, (*brief.changes, *words), comments))
     shown = {
         "round": coming_round(diagnosis.harness),
         "cases": cases.ids,

@@ -1,12 +1,13 @@
 """What may be committed to a proposal's branch: edits inside the harness that add no problem. No git here."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
 from evolution.errors import LoopError
 from harness_repo.format.harness import is_harness_path, read_harness, skill_folders_of
+from harness_repo.format.problems import Problem
 
 LARGEST = 200_000
 # Of the problems that an edit would add; the rest is said to be there.
@@ -51,6 +52,26 @@ def find_edit_faults(base: Mapping[str, bytes], before: Mapping[str, bytes], edi
     return [_("the edit changes nothing")] if after == dict(before) else find_problem_faults(base, after)
 
 
+def list_added(old: Iterable[Problem], new: Iterable[Problem]) -> list[Problem]:
+    """The new problems that are none of the old ones, as often as they are more."""
+    # Lines move with every edit, so they do not tell one problem from another.
+    known = Counter((problem.path, problem.code, problem.message) for problem in old)
+    added = []
+    for problem in new:
+        key = (problem.path, problem.code, problem.message)
+        known[key] -= 1
+        if known[key] < 0:
+            added.append(problem)
+    return added
+
+
+def describe_added(problems: Sequence[Problem]) -> str:
+    """That an edit adds these problems, the first of them by name."""
+    told = [f"{problem.path}:{problem.line}: {problem.message}" for problem in problems[:MOST_LISTED]]
+    listed = "; ".join(told) + (" …" if len(problems) > MOST_LISTED else "")
+    return _("it would add problems: %(problems)s") % {"problems": listed}
+
+
 def check_problems(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
     """Raise EditRefused when `after` has a problem that `base` has not, or is of another kind."""
     faults = find_problem_faults(base, after)
@@ -61,26 +82,24 @@ def check_problems(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> Non
 def find_problem_faults(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
     """The problems that `after` has and `base` has not, as one text, and another kind of harness."""
     old, new = read_harness(base), read_harness(after)
-    # Lines move with every edit, so they do not tell one problem from another.
-    known = Counter((problem.path, problem.code, problem.message) for problem in old.problems)
-    added = []
-    for problem in new.problems:
-        key = (problem.path, problem.code, problem.message)
-        known[key] -= 1
-        if known[key] < 0:
-            added.append(f"{problem.path}:{problem.line}: {problem.message}")
-    faults = []
-    if added:
-        listed = "; ".join(added[:MOST_LISTED]) + (" …" if len(added) > MOST_LISTED else "")
-        faults.append(_("it would add problems: %(problems)s") % {"problems": listed})
+    added = list_added(old.problems, new.problems)
+    faults = [describe_added(added)] if added else []
     if new.kind != old.kind:
         faults.append(_("it would make the harness one of kind %(kind)s") % {"kind": new.kind})
     return faults
 
 
+def is_editable(path: str, files: Mapping[str, bytes]) -> bool:
+    """Whether an edit may go to this path: a file of the harness, or one that may be made in it."""
+    return is_harness_path(path, skill_folders_of(files), files) and _is_plain(path)
+
+
+def _is_plain(path: str) -> bool:
+    return all(part.strip(". ") and part.isprintable() for part in path.split("/"))
+
+
 def _find_file_fault(path: str, content: bytes | None, *, is_ours: bool) -> str:
-    parts = path.split("/")
-    if not is_ours or not all(part.strip(". ") and part.isprintable() for part in parts):
+    if not is_ours or not _is_plain(path):
         return _("%(path)s is not a path inside the harness") % {"path": path}
     if content is not None and len(content) > LARGEST:
         return _("%(path)s is larger than %(most)d bytes") % {"path": path, "most": LARGEST}

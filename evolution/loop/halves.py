@@ -20,9 +20,9 @@ def coming_round(harness: Harness) -> int:
     return (newest or 0) + 1
 
 
-def is_held_in(harness: Harness, number: int, key: str) -> bool:
-    """Whether the drafter of step `number` may be shown the dev case with this key."""
-    digest = hashlib.sha256(f"{harness.name}/{number}/{key}".encode()).digest()
+def is_held_in(number: int, key: str) -> bool:
+    """Whether the drafter of a harness's step `number` may be shown the dev case with this key."""
+    digest = hashlib.sha256(f"{number}/{key}".encode()).digest()
     return digest[0] % 2 == 0
 
 
@@ -31,12 +31,10 @@ def is_shown_to_drafters(case: FailureCase, number: int) -> bool:
     known = case.dataset_case
     if known is None:
         return True
-    return known.split == Split.DEV and is_held_in(case.harness, number, known.key)
+    return known.split == Split.DEV and is_held_in(number, known.key)
 
 
-def list_held_in(
-    harness: Harness, number: int, keys: Iterable[str], proposals: Iterable[Proposal]
-) -> list[str]:
+def list_held_in(number: int, keys: Iterable[str], proposals: Iterable[Proposal]) -> list[str]:
     """The dev cases' keys that are held in for a step: by its division, or because a drafter was shown them."""
     shown = {key for proposal in proposals for key in proposal.shown_keys}
-    return sorted(key for key in set(keys) if key in shown or is_held_in(harness, number, key))
+    return sorted(key for key in set(keys) if key in shown or is_held_in(number, key))

@@ -21,4 +21,4 @@ def list_step_held_in(
     except LoopError:
         return []
     keys = measured.cases.filter(split=Split.DEV).values_list("key", flat=True)
-    return list_held_in(harness, number, keys, proposals)
+    return list_held_in(number, keys, proposals)

@@ -37,7 +37,7 @@ def build_manifest(proposal: Proposal, head: str, effect: str, risks: list[str])
     risk = find_risk(proposal, touched)
     fixes = list(_failures(proposal))
     diagnosis = proposal.diagnosis
-    return {
+    manifest: dict[str, Any] = {
         "evidence": diagnosis.evidence if diagnosis else [],
         "expected_fixes": [case.pk for case in fixes],
         "expected_keys": sorted({case.dataset_case.key for case in fixes if case.dataset_case}),
@@ -53,6 +53,9 @@ def build_manifest(proposal: Proposal, head: str, effect: str, risks: list[str])
         "flags": count_flags(proposal, base_files, head_files),
         "files": [_count_lines(file) for file in parse_diff(repository.diff(proposal.base_commit, head))],
     }
+    # A branch that was pushed may have any bytes in the names of its files.
+    stored: dict[str, Any] = make_storable(manifest)
+    return stored
 
 
 def describe_rules(changes: RuleChanges) -> dict[str, Any]:

@@ -4,6 +4,7 @@ What only goes on from where we are is taken, and marked until somebody has look
 people to decide: nothing is ever forced, here or there.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,10 +14,11 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.errors import LoopError
+from evolution.loop.authors import list_authors
 from evolution.loop.locks import lock_record
 from evolution.loop.proposals import branch_head, rebuild_manifest
 from evolution.loop.repositories import open_repository
-from evolution.loop.reviews import carry_approvals
+from evolution.loop.reviews import carry_approvals, name_people
 from evolution.loop.step_merges import explain_git_errors
 from evolution.models import Harness, Proposal
 from evolution.states import ProposalState
@@ -24,6 +26,8 @@ from evolution.transitions import record
 from harness_repo.git.errors import HarnessRepoError, StaleBase
 from harness_repo.git.remotes import Remote, fetch_remote, fetched_branches, push_remote
 from harness_repo.git.repository import MAIN, HarnessRepository
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "proposal/"
 # The states in which a branch that moves is a new version to look at.
@@ -129,9 +133,18 @@ def follow_branches(actor: Actor, harness: Harness, remote: str = "") -> list[Pr
     for proposal in harness.proposals.filter(state__in=FOLLOWED).exclude(branch="").select_related("harness"):
         their_head = theirs.get(proposal.branch, "")
         has_moved = {ours.get(proposal.branch), their_head} - {None, "", proposal.head_commit}
-        if has_moved and follow_branch(actor, proposal, their_head):
+        if has_moved and _try_follow(actor, proposal, their_head):
             followed.append(proposal)
     return followed
+
+
+def _try_follow(actor: Actor, proposal: Proposal, theirs: str) -> bool:
+    """One proposal's trouble is not the others': whatever was pushed to its branch, theirs are looked after."""
+    try:
+        return follow_branch(actor, proposal, theirs)
+    except Exception:
+        logger.exception("the branch of %s can't be followed", proposal)
+        return False
 
 
 @transaction.atomic
@@ -160,13 +173,31 @@ def follow_branch(actor: Actor, proposal: Proposal, theirs: str = "") -> bool:
     return True
 
 
+def follow_moved(actor: Actor, proposal: Proposal) -> str:
+    """Take what others added to the branch of a locked proposal; returns its head, which is the branch's now.
+
+    Nobody's word may go by what nobody was shown: LoopError when the branch is gone or was rewritten outside.
+    """
+    head = branch_head(open_repository(proposal.harness), proposal)
+    if head is None:
+        raise LoopError(_("%(proposal)s has no branch") % {"proposal": proposal})
+    if head != proposal.head_commit and not follow_branch(actor, proposal):
+        text = _("the branch of %(proposal)s was rewritten outside; choose first which history counts")
+        raise LoopError(text % {"proposal": proposal})
+    return proposal.head_commit
+
+
 def take_outside(actor: Actor, proposal: Proposal, head: str) -> None:
     """Make what others have put on the branch the head of the locked proposal, and mark it as theirs."""
     repository = open_repository(proposal.harness)
+    commits = repository.log_between(proposal.base_commit, head)
     by = repository.log(head, 1)[0].author
     proposal.outside_commit = head
     proposal.save(update_fields=["outside_commit", "updated_at"])
-    record(actor, "proposal.changed_outside", proposal, commit=head, by=by, old=proposal.head_commit)
+    # Whose addresses these are today: people change theirs.
+    people = name_people(author.email for commit in commits for author in list_authors(commit))
+    old = proposal.head_commit
+    record(actor, "proposal.changed_outside", proposal, commit=head, by=by, old=old, people=people)
     move_head(actor, proposal, head)
 
 

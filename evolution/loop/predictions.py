@@ -114,7 +114,8 @@ def settle_predictions(evaluation: Evaluation) -> None:
     for proposal in Proposal.objects.filter(Q(alone_base=evaluation) | Q(alone_candidate=evaluation)):
         settle_alone(proposal)
     concerned = Q(base_evaluation=evaluation) | Q(candidate_evaluation=evaluation)
-    for step in Step.objects.filter(concerned):
+    # Of two steps with the same proposal the newer one counts.
+    for step in Step.objects.filter(concerned).order_by("number"):
         settle_step_predictions(step)
 
 

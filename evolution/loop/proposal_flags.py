@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from evolution.loop.flags import Flag, find_flags
 from evolution.loop.repositories import open_repository
-from evolution.models import Exchange, FailureCase, Proposal
+from evolution.models import Exchange, FailureCase, Harness, Proposal, Step
 
 # Pages ask for the same flags again and again.
 _MOST_KEPT = 64
@@ -26,18 +26,31 @@ def flag_proposal(proposal: Proposal) -> list[Flag]:
     if not proposal.head_commit or not proposal.base_commit:
         return []
     cases = list_shown_cases(proposal)
-    key = (
-        proposal.harness.path,
-        proposal.base_commit,
-        proposal.head_commit,
-        *((case.pk, case.updated_at) for case in cases),
+    return _flag_change(proposal.harness, proposal.base_commit, proposal.head_commit, cases)
+
+
+def flag_step(step: Step) -> list[Flag]:
+    """What must not be overlooked in what a step changes altogether, what people settled in it too.
+
+    Raises HarnessRepoError when the repository can't be read.
+    """
+    proposals = step.merged.select_related("harness", "diagnosis")
+    cases = {case.pk: case for proposal in proposals for case in list_shown_cases(proposal)}
+    return _flag_change(
+        step.harness, step.base_commit, step.candidate_commit, [cases[pk] for pk in sorted(cases)]
     )
+
+
+def _flag_change(
+    harness: Harness, base_commit: str, head_commit: str, cases: list[FailureCase]
+) -> list[Flag]:
+    key = (harness.path, base_commit, head_commit, *((case.pk, case.updated_at) for case in cases))
     with _lock:
         if key in _kept:
             _kept.move_to_end(key)
             return _kept[key]
-    repository = open_repository(proposal.harness)
-    base, head = (repository.files(commit) for commit in (proposal.base_commit, proposal.head_commit))
+    repository = open_repository(harness)
+    base, head = (repository.files(commit) for commit in (base_commit, head_commit))
     flags = find_flags(base, head, [tell_case(case) for case in cases])
     with _lock:
         _kept[key] = flags

@@ -6,6 +6,7 @@ takes it. Deciding about a proposal is for the actions.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +38,8 @@ from harness_repo.git.repository import HarnessRepository
 
 # Characters of the diff of a draft that is made anew; more of it is said to be there.
 LONGEST_LOST = 60_000
+# In a manifest: what a draft says whose commit is not recorded yet.
+UNRECORDED = "unrecorded"
 
 
 def draft_proposal(
@@ -80,7 +83,8 @@ def fail_draft(proposal: Proposal, reason: str) -> None:
                 else item
                 for item in proposal.feedback
             ]
-            move(proposal, target, SYSTEM, reason, feedback=feedback)
+            kept = {name: value for name, value in proposal.manifest.items() if name != UNRECORDED}
+            move(proposal, target, SYSTEM, reason, feedback=feedback, manifest=kept)
             proposal.reason = reason
             proposal.save(update_fields=["reason", "updated_at"])
 
@@ -215,16 +219,19 @@ def _join_feedback(items: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _commit_draft(proposal: Proposal, draft: Draft, author: Author) -> str:
-    """Keep what the draft says, then commit it: a repeat finds either nothing or all of it."""
+    """Put aside what the draft says, then commit it: a repeat finds either nothing or all of it.
+
+    Until the commit is recorded the proposal says what its branch has, see `_record_draft`.
+    """
     told = draft.output
     if not proposal.branch:
         proposal.slug = told.slug
         proposal.branch = f"proposal/{proposal.pk}-{told.slug}"
-    proposal.title, proposal.summary, proposal.model = told.title, told.summary, author.name
-    proposal.manifest = {"expected_effect": told.expected_effect, "risks": told.risks}
+    words = {"title": told.title, "summary": told.summary, "model": author.name}
+    words |= {"expected_effect": told.expected_effect, "risks": told.risks}
+    proposal.manifest = {**proposal.manifest, UNRECORDED: words}
     proposal.shown_keys = draft.keys
-    fields = ["slug", "branch", "title", "summary", "model", "manifest", "shown_keys", "updated_at"]
-    proposal.save(update_fields=fields)
+    proposal.save(update_fields=["slug", "branch", "manifest", "shown_keys", "updated_at"])
     start, base = proposal.head_commit or proposal.base_commit, new_base(proposal)
     return _commit(
         proposal,
@@ -273,16 +280,18 @@ def _commit(
 
 def _record_draft(repository: HarnessRepository, proposal: Proposal, head: str) -> None:
     """Have the draft wait for review; StaleState when another worker's draft, or a person, was first."""
-    start = proposal.head_commit
+    start, base = proposal.head_commit, new_base(proposal)
+    words = {**proposal.manifest, **proposal.manifest.get(UNRECORDED, {})}
+    # Takes a while, so nobody is made to wait for it. It is of what the branch changes against its new base.
+    based = copy(proposal)
+    based.base_commit = base
+    manifest = build_manifest(based, head, words.get("expected_effect", ""), words.get("risks", []))
     with transaction.atomic():
         lock_record(proposal)
-        if proposal.state != ProposalState.DRAFTING or proposal.head_commit != start:
+        is_other = proposal.head_commit != start or new_base(proposal) != base
+        if proposal.state != ProposalState.DRAFTING or is_other:
             raise StaleState(_("%(proposal)s was drafted by another worker") % {"proposal": proposal})
-        base = new_base(proposal)
         feedback = [{**item, "commit": item.get("commit") or head} for item in proposal.feedback]
-        # The manifest is of what the branch changes against this.
-        proposal.base_commit = base
-        manifest = rebuild_manifest(proposal, head)
         move(
             proposal,
             ProposalState.DRAFTED,
@@ -293,6 +302,8 @@ def _record_draft(repository: HarnessRepository, proposal: Proposal, head: str) 
             feedback=feedback,
         )
         proposal.reason = ""
-        proposal.save(update_fields=["reason", "updated_at"])
+        for name in ("title", "summary", "model"):
+            setattr(proposal, name, words.get(name, getattr(proposal, name)))
+        proposal.save(update_fields=["reason", "title", "summary", "model", "updated_at"])
         changed = repository.changed_files(base, head)
         record(SYSTEM, "proposal.committed", proposal, commit=head, base=base, files=changed)

@@ -1,10 +1,41 @@
-"""Checks that what a model quotes of a case really stands there, and at which turn."""
+"""Checks that what a model quotes of a case really stands there, and at which turn.
+
+Only what the case says counts: words of one message, one call or one remark. The names of the fields it is written in
+are the workbench's own, and a few letters stand everywhere.
+"""
 
 import json
+import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evolution.prompts.diagnosis import CaseBrief, Evidence, WrongTurn
+from evolution.prompts.diagnosis import LONGEST_QUOTE, CaseBrief, Evidence, WrongTurn
+
+# Letters and digits that a quote has at least, wide ones (漢) counted twice; less only where it is all that was said.
+FEWEST_LETTERS = 6
+# What is written under these is what somebody or something said, however short.
+_SAID = frozenset({"text", "content", "reply", "symptom", "error", "result", "goal", "reason", "detail"})
+# What is written under these is of the format.
+_FORMAT = frozenset({"role", "type", "kind", "status", "outcome", "turn", "id", "tool_call_id", "event"})
+_FIELD = re.compile(r'"[^"\n]*"\s*:')
+# Words that the workbench writes itself around what a case says.
+_NAMES = frozenset(
+    {*CaseBrief.model_fields, *_SAID, *_FORMAT, "danmaku", "history", "user", "assistant", "tool", "system"}
+    | {
+        "messages",
+        "tool_calls",
+        "calls",
+        "hooks",
+        "function",
+        "name",
+        "arguments",
+        "reasoning",
+        "skills_loaded",
+    }
+)
+# A source may give any number as a turn.
+MOST_TURNS = 1_000
 
 
 def verify_evidence(
@@ -13,7 +44,7 @@ def verify_evidence(
     """The evidence whose quote stands verbatim in the case it names, each once, at the turn where it stands.
 
     `briefs` are the whole cases by id, `shown` are they as the model saw them: a passage that it was not shown it can't
-    have read, and one that runs over a cut stands nowhere.
+    have read, and one that runs over a cut stands nowhere. Of a long quote the first LONGEST_QUOTE characters are kept.
     """
     kept: list[dict[str, Any]] = []
     for item in evidence:
@@ -21,7 +52,8 @@ def verify_evidence(
         if brief is None or not _was_read(item.quote, brief, shown.get(brief.id)):
             continue
         turn = turn_of_quote(brief, item.quote, item.turn)
-        entry = {"case": int(brief.id), "turn": turn, "quote": item.quote, "verified": True}
+        quote = item.quote.strip()[:LONGEST_QUOTE]
+        entry = {"case": int(brief.id), "turn": turn, "quote": quote, "verified": True}
         if entry not in kept:
             kept.append(entry)
     return kept
@@ -32,28 +64,31 @@ def verify_turns(turns: Sequence[WrongTurn], briefs: Mapping[str, CaseBrief]) ->
     found: dict[int, int] = {}
     for item in turns:
         brief = briefs.get(item.case.strip())
-        if brief is not None and item.turn < max(2, len(_texts_by_turn(brief))):
+        if brief is not None and item.turn < max(2, len(_pieces_by_turn(brief))):
             found.setdefault(int(brief.id), item.turn)
     return [{"case": case, "turn": turn} for case, turn in found.items()]
 
 
 def quotes_verbatim(brief: CaseBrief, quote: str) -> bool:
-    """Say whether the quote stands in the case, white space aside."""
+    """Say whether the quote says something, and stands in one piece in what the case says, white space aside."""
     wanted = _plain(quote)
-    return bool(wanted) and wanted in _plain(_shown_text(brief))
+    if _weigh(wanted) and wanted in {_plain(text) for text in _sayings(brief.model_dump())}:
+        return True
+    if _weigh(wanted) < FEWEST_LETTERS or _NAMES.issuperset(re.findall(r"\w+", _FIELD.sub("", wanted))):
+        return False
+    return any(wanted in piece for pieces in [*_pieces_by_turn(brief), _remarks(brief)] for piece in pieces)
 
 
 def turn_of_quote(brief: CaseBrief, quote: str, claimed: int) -> int:
     """The turn in which a verbatim quote stands: the claimed one if it does, else the first one.
 
-    Turn n is the n-th message of the model with the results of its calls; 0 is what came before it. A quote
-    that is in no message, but in the request or in what was said of the case, keeps the claim where that turn
-    exists, else it is 0.
+    Turn n is the n-th message of the model with the results of its calls; 0 is what came before it, and all that was
+    said of the case afterwards.
     """
-    turns = _texts_by_turn(brief)
     wanted = _plain(quote)
-    found = [turn for turn, text in enumerate(turns) if wanted in text]
-    if claimed in found or (not found and claimed < len(turns)):
+    turns = _pieces_by_turn(brief)
+    found = [turn for turn, pieces in enumerate(turns) if any(wanted in piece for piece in pieces)]
+    if claimed in found:
         return claimed
     return found[0] if found else 0
 
@@ -62,44 +97,88 @@ def _was_read(quote: str, brief: CaseBrief, shown: CaseBrief | None) -> bool:
     return quotes_verbatim(brief, quote) and (shown is None or quotes_verbatim(shown, quote))
 
 
-def _texts_by_turn(brief: CaseBrief) -> list[str]:
-    """The plain text of each turn, from the request at 0."""
-    turns: list[list[str]] = [[*_texts(brief.request)]]
+def _pieces_by_turn(brief: CaseBrief) -> list[list[str]]:
+    """What was said and done in each turn, from the request at 0; each piece by itself."""
+    turns: list[list[str]] = [list(_pieces(brief.request))]
     trajectory = brief.trajectory or {}
     for message in _rows(trajectory, "messages"):
         if message.get("role") == "assistant":
             turns.append([])
-        turns[-1] += [*_texts(message), json.dumps(message, ensure_ascii=False)]
+        said = {key: value for key, value in message.items() if key in ("content", "reasoning", "tool_calls")}
+        turns[-1] += _pieces(said, whole=("tool_calls",))
     # A source may have recorded its calls alone.
     for call in _rows(trajectory, "tool_calls"):
-        turn = call.get("turn")
-        if isinstance(turn, int) and 0 < turn <= len(turns):
-            turns += [[]] if turn == len(turns) else []
-            turns[turn] += [*_texts(call), json.dumps(call, ensure_ascii=False)]
-    return [_plain("\n".join(texts)) for texts in turns]
+        _put(turns, call.get("turn"), [*_pieces(call), *_forms(call)])
+    for part in ("calls", "hooks"):
+        for row in _rows(trajectory, part):
+            _put(turns, row.get("turn"), list(_pieces(row)))
+    # The last answer is the reply, where no hook wrote it anew.
+    _put(turns, max(1, len(turns) - 1), list(_pieces(brief.reply)))
+    return turns
 
 
-def _shown_text(brief: CaseBrief) -> str:
-    """All texts of the case, and the case as JSON, since models quote a tool's result as they see it."""
-    shown = brief.model_dump(exclude={"id"})
-    forms = [json.dumps(shown, ensure_ascii=False), json.dumps(shown, ensure_ascii=False, indent=1)]
-    return "\n".join([*_texts(shown), *forms])
+def _put(turns: list[list[str]], turn: Any, pieces: Sequence[str]) -> None:
+    """Add to a turn, which is made where no message tells of it; what tells no turn is of the last."""
+    if not isinstance(turn, int) or isinstance(turn, bool) or not 0 <= turn < MOST_TURNS:
+        turn = len(turns) - 1
+    turns += [[] for _missing in range(turn + 1 - len(turns))]
+    turns[turn] += pieces
+
+
+def _remarks(brief: CaseBrief) -> list[str]:
+    """What was said of the case: by the judge, by its source."""
+    trajectory = brief.trajectory or {}
+    said = [brief.symptom, brief.reasons, brief.findings, brief.context, trajectory.get("error")]
+    return [piece for part in said for piece in _pieces(part, whole=tuple(brief.context or ()))]
+
+
+def _pieces(value: Any, whole: Sequence[str] = ()) -> Iterator[str]:
+    """The texts of a value, each by itself, as they are and as JSON writes them; of some fields the JSON too."""
+    if isinstance(value, str):
+        yield _plain(value)
+        written = json.dumps(value, ensure_ascii=False)[1:-1]
+        if written != value:
+            yield _plain(written)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            if key in _FORMAT and not isinstance(entry, (dict, list)):
+                continue
+            yield from _pieces(entry, whole)
+            if key in whole or key in ("arguments", "result"):
+                yield from _forms(entry)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _pieces(entry, whole)
+
+
+def _forms(value: Any) -> list[str]:
+    """A value as JSON: models quote what a tool was given, and gave, as they see it."""
+    if isinstance(value, str):
+        return []
+    return [_plain(json.dumps(value, ensure_ascii=False, indent=indent)) for indent in (None, 1)]
+
+
+def _sayings(value: Any, field: str = "") -> Iterator[str]:
+    """What was said, in full: the texts under the fields that hold such."""
+    if isinstance(value, str):
+        if field in _SAID:
+            yield value
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield from _sayings(entry, str(key))
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _sayings(entry, field)
+
+
+def _weigh(text: str) -> int:
+    wide = ("W", "F")
+    return sum(1 + (unicodedata.east_asian_width(each) in wide) for each in text if each.isalnum())
 
 
 def _rows(trajectory: Mapping[str, Any], part: str) -> list[Mapping[str, Any]]:
     rows = trajectory.get(part)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for entry in value.values():
-            yield from _texts(entry)
-    elif isinstance(value, list):
-        for entry in value:
-            yield from _texts(entry)
 
 
 def _plain(text: str) -> str:

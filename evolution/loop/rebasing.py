@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import SYSTEM, Actor, Role
 from evolution.errors import StaleState
-from evolution.loop.authors import author_of
+from evolution.loop.authors import CO_AUTHOR, author_of, sign_as_co_author
 from evolution.loop.conflict_resolutions import known_resolutions
 from evolution.loop.proposals import branch_head, rebuild_manifest
 from evolution.loop.repositories import open_repository
@@ -20,7 +20,7 @@ from evolution.loop.step_merges import find_base
 from evolution.models import Proposal
 from evolution.transitions import change, record
 from harness_repo.git.merges import Resolutions
-from harness_repo.git.messages import message_with_trailers, read_trailers
+from harness_repo.git.messages import TrailerValue, message_with_trailers, read_trailers
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import MAIN, HarnessRepository
 
@@ -69,7 +69,7 @@ def build_rebase(
     if proposal.base_commit == onto:
         return None
     repository = open_repository(proposal.harness)
-    known = known_resolutions(proposal.harness) if resolutions is None else resolutions
+    known = known_resolutions(proposal.harness, [proposal]) if resolutions is None else resolutions
     at = branch_head(repository, proposal)
     start = at or proposal.head_commit
     if start != proposal.head_commit and not _is_unrecorded_rebase(repository, proposal, start):
@@ -77,11 +77,12 @@ def build_rebase(
     if repository.is_ancestor(onto, start):
         return BuiltRebase(proposal, onto, start, at)
     settled = repository.check_merge(onto, [start], resolutions=known).settled
+    authors = _find_authors(actor, proposal, [conflict.key for conflict in settled])
     commit = repository.build_rebase(
         start,
         onto,
-        author=_find_author(actor, proposal, [conflict.key for conflict in settled]),
-        message=_message(proposal, onto, [conflict.path for conflict in settled]),
+        author=authors[0],
+        message=_message(proposal, onto, [conflict.path for conflict in settled], authors[1:]),
         resolutions=known,
     )
     return BuiltRebase(proposal, onto, commit, at)
@@ -125,16 +126,20 @@ def _is_unrecorded_rebase(repository: HarnessRepository, proposal: Proposal, hea
     return is_its and first == proposal.head_commit and takes_main_in
 
 
-def _find_author(actor: Actor, proposal: Proposal, keys: Sequence[str]) -> Author:
-    """Who wrote what is new in the commit: who settled a conflict; where nobody had to, nobody did."""
-    settled = proposal.harness.resolutions.filter(key__in=keys).first()
-    if settled is None:
-        return author_of(SYSTEM)
-    is_actor = settled.decided_by == actor.name
-    return author_of(actor if is_actor else Actor(settled.decided_by, Role.VIEWER))
+def _find_authors(actor: Actor, proposal: Proposal, keys: Sequence[str]) -> list[Author]:
+    """Who wrote what is new in the commit: who settled the conflicts; where nobody had to, nobody did."""
+    settled = proposal.harness.resolutions.filter(key__in=keys).values_list("decided_by", flat=True)
+    # The newest first, each once.
+    names = dict.fromkeys(settled)
+    found = [author_of(actor if name == actor.name else Actor(name, Role.VIEWER)) for name in names]
+    return found or [author_of(SYSTEM)]
 
 
-def _message(proposal: Proposal, onto: str, paths: Sequence[str]) -> str:
+def _message(proposal: Proposal, onto: str, paths: Sequence[str], others: Sequence[Author]) -> str:
     subject = f"Take in {MAIN} at {onto[:12]}"
     text = "\n".join([f"{subject}\n\nConflicts settled:", *(f"- {path}" for path in paths)])
-    return message_with_trailers(text if paths else subject, {"Proposal": proposal.pk})
+    trailers: dict[str, TrailerValue] = {
+        CO_AUTHOR: [sign_as_co_author(author) for author in others],
+        "Proposal": proposal.pk,
+    }
+    return message_with_trailers(text if paths else subject, trailers)

@@ -41,7 +41,7 @@ def read_line(repository: HarnessRepository, commit: str, path: str, line: int) 
         lines = repository.read_file(commit, path).decode("utf-8", "replace").split("\n")
     except (MissingRef, BadPath) as failure:
         raise LoopError(str(failure)) from failure
-    if line > len(lines):
+    if not 0 <= line <= len(lines):
         raise LoopError(f"{path} has no line {line}")
     return lines[line - 1][:LONGEST_LINE] if line else ""
 

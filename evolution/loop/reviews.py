@@ -4,61 +4,28 @@ An approval is of a diff. It holds for one commit, and for a later one only wher
 the letter. What people say about lines is in `review_threads`.
 """
 
-import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from evolution.actors import Actor, Role
-from evolution.loop.authors import author_of, is_model
+from evolution.actors import SYSTEM, Actor, Role
+from evolution.loop.authors import author_of, list_authors
+from evolution.loop.diff_digests import diff_digest
 from evolution.loop.proposals import rebuild_manifest
 from evolution.loop.repositories import open_repository
-from evolution.models import Proposal, Review
+from evolution.models import Event, Proposal, Review
 from evolution.states import ProposalState, ReviewVerdict
 from evolution.transitions import move, record
-from harness_repo.git.diffs import FileDiff, parse_diff
-from harness_repo.git.errors import HarnessRepoError, MissingRef
-from harness_repo.git.repository import HarnessRepository
+from harness_repo.git.errors import HarnessRepoError
 
-# What a decoder put where bytes were not text: two different files may look the same.
-_UNREADABLE = "\ufffd"
 _VERBS = {
     ReviewVerdict.APPROVED: "proposal.approved",
     ReviewVerdict.CHANGES: "proposal.changes_requested",
     ReviewVerdict.WITHDRAWN: "proposal.approval_withdrawn",
 }
-
-
-def diff_digest(repository: HarnessRepository, base: str, head: str) -> str:
-    """SHA-256 in hex of what is changed from `base` to `head`: paths, modes, changed lines with those around them.
-
-    Line numbers and ids of commits and blobs are left out, as in git patch-id; white space is not. HarnessRepoError.
-    """
-    text = repository.diff(base, head)
-    digest = hashlib.sha256()
-    for line in text.split("\n"):
-        # Lines of content begin with a sign, so these are headers.
-        if not line.startswith(("index ", "similarity index ", "dissimilarity index ")):
-            digest.update(
-                (("@@" if line.startswith("@@ ") else line) + "\n").encode("utf-8", "surrogatepass")
-            )
-    for file in parse_diff(text):
-        if file.is_binary or _is_unreadable(file):
-            for commit, path in ((base, file.old_path or file.path), (head, file.path)):
-                digest.update(hashlib.sha256(_read(repository, commit, path)).digest())
-    return digest.hexdigest()
-
-
-def _is_unreadable(file: FileDiff) -> bool:
-    return any(_UNREADABLE in line.text for hunk in file.hunks for line in hunk.lines)
-
-
-def _read(repository: HarnessRepository, commit: str, path: str) -> bytes:
-    try:
-        return repository.read_file(commit, path)
-    except MissingRef:
-        return b""
 
 
 def approvals(proposal: Proposal) -> list[Review]:
@@ -95,17 +62,38 @@ def is_author(proposal: Proposal, name: str, head: str = "") -> bool:
 def find_authors(proposal: Proposal, head: str = "") -> set[str]:
     """Names and addresses, in small letters, of who asked for the draft and of who made its commits; no models.
 
-    Commits that came from outside bear the names that git was told.
+    All commits count that the branch has and its base lacks, those of merged side branches too, with everybody whom
+    they name as co-author. Only what the workbench recorded as a draft was made by a model: commits that came from
+    outside bear the names that git was told, and those of the people whose addresses these were when they came.
     """
-    found = {proposal.created_by.casefold()} if proposal.created_by else set()
-    repository = open_repository(proposal.harness)
+    found = _names_of(proposal.created_by) if proposal.created_by else set()
     commit = head or proposal.head_commit
-    while commit and not repository.is_ancestor(commit, proposal.base_commit):
-        info = repository.log(commit, 1)[0]
-        if not is_model(info.email):
-            found |= {info.author.casefold(), info.email.casefold()}
-        commit = info.parents[0] if info.parents else ""
+    if not commit:
+        return found
+    events = Event.objects.filter(target_kind="proposal", target_id=proposal.pk)
+    drafts = _list_drafts(events)
+    commits = open_repository(proposal.harness).log_between(proposal.base_commit, commit)
+    for info in commits:
+        if info.sha not in drafts:
+            found |= {name.casefold() for each in list_authors(info) for name in (each.name, each.email)}
+    shas = [info.sha for info in commits]
+    came = events.filter(verb="proposal.changed_outside", data__commit__in=shas)
+    for people in came.values_list("data__people", flat=True):
+        found |= {name.casefold() for name in people or ()}
     return found
+
+
+def _list_drafts(events: QuerySet[Event]) -> set[str]:
+    """The commits that the editor made: see `proposals`, which alone says what files a commit of it changed."""
+    recorded = events.filter(verb="proposal.committed", actor=SYSTEM.name, data__has_key="files")
+    return set(recorded.values_list("data__commit", flat=True))
+
+
+def name_people(emails: Iterable[str]) -> list[str]:
+    """The names of the users whose addresses these are now, sorted."""
+    wanted = {email.casefold() for email in emails}
+    users = get_user_model().objects.exclude(email="").values_list("username", "email")
+    return sorted(name for name, email in users if email.casefold() in wanted)
 
 
 def _names_of(name: str) -> set[str]:
@@ -145,7 +133,7 @@ def carry_approvals(actor: Actor, proposal: Proposal, old_base: str, old_head: s
     if is_same and has_moved:
         _carry(actor, proposal, [review for review in given if review.diff_digest == new])
     elif not is_same and not has_moved:
-        _withdraw(proposal, given)
+        _withdraw(actor, proposal, given)
     if not is_same and proposal.state == ProposalState.CONFIRMED:
         move(proposal, ProposalState.DRAFTED, actor, _("the branch has moved"))
     return is_same
@@ -177,7 +165,7 @@ def _carry(actor: Actor, proposal: Proposal, given: list[Review]) -> None:
         record(actor, "proposal.approvals_carried", proposal, commit=proposal.head_commit, reviewers=names)
 
 
-def _withdraw(proposal: Proposal, given: list[Review]) -> None:
+def _withdraw(actor: Actor, proposal: Proposal, given: list[Review]) -> None:
     """End approvals of a head that stays while its base moved: the diff is another."""
     Review.objects.bulk_create(
         Review(
@@ -190,6 +178,9 @@ def _withdraw(proposal: Proposal, given: list[Review]) -> None:
         )
         for review in given
     )
+    if given:
+        names = [review.reviewer for review in given]
+        record(actor, "proposal.approvals_ended", proposal, commit=proposal.head_commit, reviewers=names)
 
 
 def take_head(actor: Actor, proposal: Proposal, head: str, **data: Any) -> bool:

@@ -38,6 +38,8 @@ _MARKDOWN = MarkdownIt("commonmark").disable(["inline"])
 # A tag ends before another begins, so that one without an end does not send the search to the end of the file.
 _TEMPLATE_TAG = re.compile(r"{%-?\s*(\w+)(?:(?!{%).)*?%}|{#(?:(?!{#).)*?#}", re.DOTALL)
 _EXPRESSION = re.compile(r"{{(?:(?!{{).)*?}}", re.DOTALL)
+# What stands in these a template repeats, says only sometimes, elsewhere or not at all, or changes first.
+BLOCKS = frozenset({"for", "if", "macro", "set", "block", "filter", "call", "raw", "with"})
 _WORD = re.compile(r"[^\W\d_]{2}")
 _HOOK_FILE = re.compile(r"hooks/[^/]+\.ya?ml")
 _TOOL_FILE = re.compile(r"tools/[^/]+\.ya?ml")
@@ -56,11 +58,13 @@ class Rule:
     kind: str
     # of a hook or tool, by which it is known again; "description" of a skill's; else empty
     name: str = ""
+    # the template's tag around it, such as {% if history %}; empty for what is always said
+    condition: str = ""
 
     @property
     def identity(self) -> tuple[str, str, str]:
         """What is the same in two versions of the rule that demand the same, wherever it stands."""
-        return self.kind, self.name, " ".join(self.text.split())
+        return self.kind, self.name, f"{self.condition}\0{' '.join(self.text.split())}"
 
 
 @dataclass(frozen=True)
@@ -259,16 +263,19 @@ def _flat(data: bytes) -> str:
 
 def _text_rules(path: str, text: str, first_line: int, kind: str) -> Iterator[Rule]:
     """The list items of a Markdown text, and its other sentences that oblige; what a template repeats is data."""
-    shown = _blank_out_loops(text)
+    shown, around = _read_template(text)
     for token, in_list in _inline_tokens(_MARKDOWN.parse(shown)):
-        start = first_line + (token.map[0] if token.map else 0)
+        first, last = token.map or (0, 1)
         if in_list:
             if _is_said(token.content):
-                yield Rule(path, start, " ".join(token.content.split()), kind)
+                condition = next((around[line] for line in range(first, last) if line in around), "")
+                said = " ".join(token.content.split())
+                yield Rule(path, first_line + first, said, kind, condition=condition)
             continue
-        for number, line in enumerate(token.content.split("\n")):
+        for number, line in enumerate(token.content.split("\n"), first):
             if OBLIGATION.search(line) and _is_said(line):
-                yield Rule(path, start + number, " ".join(line.split()), kind)
+                said = " ".join(line.split())
+                yield Rule(path, first_line + number, said, kind, condition=around.get(number, ""))
 
 
 def _inline_tokens(tokens: Iterable[Token]) -> Iterator[tuple[Token, bool]]:
@@ -289,17 +296,46 @@ def _is_said(text: str) -> bool:
     return bool(_WORD.search(_EXPRESSION.sub("", text)))
 
 
-def _blank_out_loops(text: str) -> str:
-    """The text without template tags and without what stands in their loops; every line keeps its number."""
+def _read_template(text: str) -> tuple[str, dict[int, str]]:
+    """The text without template tags and what stands in their loops, and the tags around what it says on some lines.
+
+    Every line keeps its number, from 0; of tags in each other the innermost is told.
+    """
     parts: list[str] = []
-    place = depth = 0
-    for tag in _TEMPLATE_TAG.finditer(text):
-        parts.append(_keep(text[place : tag.start()], is_shown=depth == 0))
+    around: dict[int, str] = {}
+    open_tags: list[tuple[str, str]] = []
+    place = line = 0
+    for start, end, tag in [
+        *((tag.start(), tag.end(), tag) for tag in _TEMPLATE_TAG.finditer(text)),
+        (len(text), 0, None),
+    ]:
+        said = text[place:start]
+        is_loop = any(name == "for" for name, _ in open_tags)
+        parts.append(_keep(said, is_shown=not is_loop))
+        for number, content in enumerate(said.split("\n"), line):
+            if open_tags and content.strip():
+                around.setdefault(number, open_tags[-1][1])
+        line += said.count("\n")
+        if tag is None:
+            break
         parts.append(_keep(tag[0], is_shown=False))
-        depth = max(0, depth + {"for": 1, "endfor": -1}.get(tag[1] or "", 0))
-        place = tag.end()
-    parts.append(_keep(text[place:], is_shown=depth == 0))
-    return "".join(parts)
+        line += tag[0].count("\n")
+        _follow(open_tags, tag)
+        place = end
+    return "".join(parts), around
+
+
+def _follow(open_tags: list[tuple[str, str]], tag: re.Match[str]) -> None:
+    """Note that a block begins or ends; an end without a beginning is none."""
+    name = tag[1] or ""
+    # A set with a value has no end.
+    if name in BLOCKS and (name != "set" or "=" not in tag[0]):
+        open_tags.append((name, " ".join(tag[0].split())))
+        return
+    for at in range(len(open_tags) - 1, -1, -1):
+        if name == f"end{open_tags[at][0]}":
+            del open_tags[at:]
+            return
 
 
 def _keep(text: str, *, is_shown: bool) -> str:

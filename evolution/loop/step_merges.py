@@ -76,7 +76,7 @@ def preview_merge(harness: Harness, proposals: Sequence[Proposal]) -> MergePrevi
     check = repository.check_merge(
         live,
         heads,
-        resolutions=known_resolutions(harness),
+        resolutions=known_resolutions(harness, proposals),
         rebasing=any(_is_left_behind(proposal, live) for proposal in proposals),
     )
     if check.head is None:
@@ -126,7 +126,7 @@ def build_step(actor: Actor, harness: Harness, branch: str, base: str, proposals
         [proposal.head_commit for proposal in proposals],
         author=author_of(actor),
         message=message_with_trailers(f"{branch}: {titles}", _trailers(proposals)),
-        resolutions=known_resolutions(harness),
+        resolutions=known_resolutions(harness, proposals),
     )
     sides = [base, *(proposal.head_commit for proposal in proposals)]
     check_merged([repository.files(side) for side in sides], repository.files(merged))

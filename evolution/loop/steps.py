@@ -24,6 +24,7 @@ from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.predictions import settle_predictions
 from evolution.loop.rebasing import BuiltRebase, build_rebase, move_branches, record_rebase
 from evolution.loop.regressions import store_verdict
+from evolution.loop.reviews import is_approved
 from evolution.loop.step_merges import build_step, explain_git_errors, find_base, move_step_branch
 from evolution.models import Evaluation, Harness, Proposal, Step, Verdict
 from evolution.states import DiagnosisState, EvaluationState, ProposalState, StepState
@@ -79,6 +80,11 @@ def _check_proposal(harness: Harness, proposal: Proposal) -> None:
     if proposal.harness_id != harness.pk or proposal.state != ProposalState.CONFIRMED:
         raise LoopError(
             _("%(proposal)s is not confirmed for this harness; confirm it first") % {"proposal": proposal}
+        )
+    # It may have been confirmed before the harness needed a second reviewer.
+    if proposal.harness.needs_second_reviewer and not is_approved(proposal):
+        raise LoopError(
+            _("%(proposal)s needs the approval of somebody who is not its author") % {"proposal": proposal}
         )
     if proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
         raise LoopError(_("the diagnosis behind %(proposal)s is rejected") % {"proposal": proposal})

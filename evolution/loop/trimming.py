@@ -6,7 +6,7 @@ Every cut is said in its place, in words that a model reads, and listed for peop
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from evolution.prompts.diagnosis import CaseBrief
 from evolution.prompts.tokens import estimate_tokens
@@ -15,8 +15,12 @@ from evolution.prompts.tokens import estimate_tokens
 MOST_WHOLE = 4
 # Entries of a long list that stay, before it is cut.
 ENTRIES = 12
+# Lists of a trajectory whose rows are of a turn.
+_TURNED = ("tool_calls", "messages", "calls", "hooks")
 # A cut that is hardly shorter than what it says is none.
 SLACK = 60
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class Level:
     other: int | None = None
     reach: int | None = None
     is_narrow: bool = False
+    # of each list of a trajectory no more than ENTRIES
+    is_short: bool = False
 
 
 LEVELS = (
@@ -44,6 +50,8 @@ LEVELS = (
     Level(whole=600, other=120, reach=0, is_narrow=True),
     Level(whole=400, other=100, reach=0, is_narrow=True),
     Level(whole=160, other=80, reach=0, is_narrow=True),
+    Level(whole=160, other=80, reach=0, is_narrow=True, is_short=True),
+    Level(whole=80, other=40, reach=0, is_narrow=True, is_short=True),
 )
 
 
@@ -57,13 +65,16 @@ class Trimmed:
 
 
 def trim_case(brief: CaseBrief, budget: int, blamed: int | None = None) -> Trimmed:
-    """The case in at most `budget` tokens, or the hardest cut there is; `blamed` is the turn that failed, if known."""
+    """The case in at most `budget` tokens; `blamed` is the turn that failed, if known.
+
+    Where no cut is hard enough its trajectory is left out, and only a budget of a few words is not kept.
+    """
     trimmed = Trimmed(brief)
     for level in LEVELS:
         trimmed = _cut_at(brief, level, blamed)
         if trimmed.tokens <= budget:
-            break
-    return trimmed
+            return trimmed
+    return _leave_out(trimmed)
 
 
 def trim_cases(briefs: Sequence[CaseBrief], budget: int, blamed: Mapping[str, int]) -> list[Trimmed]:
@@ -118,6 +129,9 @@ def _cut_at(brief: CaseBrief, level: Level, blamed: int | None) -> Trimmed:
         matter = list(dict.fromkeys([*matter[:MOST_WHOLE], last]))
     cutter = _Cutter(brief.id, level, frozenset(matter))
     update: dict[str, Any] = {
+        "category": cutter.shrink(shown.category, 0, "category", level.whole),
+        "reasons": cutter.shrink_texts(shown.reasons, "reasons"),
+        "findings": cutter.shrink_rows(shown.findings, "findings"),
         "request": cutter.shrink(shown.request, 0, "request", level.whole),
         "context": cutter.shrink(shown.context, 0, "context", level.other),
         "reply": cutter.shrink(shown.reply, last, "reply", level.whole),
@@ -126,6 +140,18 @@ def _cut_at(brief: CaseBrief, level: Level, blamed: int | None) -> Trimmed:
     if shown.trajectory is not None:
         update["trajectory"] = cutter.cut_trajectory(shown.trajectory)
     cut = shown.model_copy(update=update)
+    return Trimmed(cut, cutter.cuts, count_brief(cut))
+
+
+def _leave_out(trimmed: Trimmed) -> Trimmed:
+    """The case without its trajectory, which is said there."""
+    if trimmed.brief.trajectory is None:
+        return trimmed
+    cutter = _Cutter(trimmed.brief.id, LEVELS[-1], frozenset(), list(trimmed.cuts))
+    missing = _length(trimmed.brief.trajectory)
+    cutter.note(0, "trajectory", missing)
+    said = {"left_out": [f"[… {missing:,} characters cut …]"]}
+    cut = trimmed.brief.model_copy(update={"trajectory": said})
     return Trimmed(cut, cutter.cuts, count_brief(cut))
 
 
@@ -139,12 +165,22 @@ class _Cutter:
     cuts: list[dict[str, Any]] = field(default_factory=list)
 
     def cut_trajectory(self, trajectory: Mapping[str, Any]) -> dict[str, Any]:
-        cut = dict(trajectory)
+        # A source may say more than the format has.
+        cut = {
+            key: self.shrink(value, 0, key, self.level.whole)
+            for key, value in trajectory.items()
+            if key not in _TURNED
+        }
+        cut |= {part: list(_rows(trajectory, part)) for part in _TURNED if part in trajectory}
         left_out: set[int] = set()
-        for part in ("tool_calls", "messages", "calls"):
+        for part in _TURNED:
             if part in cut:
                 left_out |= {_turn(row) for row in cut[part] if not self._stays(_turn(row))}
-                cut[part] = [self._shrink_row(part, row) for row in cut[part] if self._stays(_turn(row))]
+                rows = [row for row in cut[part] if self._stays(_turn(row))]
+                if self.level.is_short:
+                    # The end tells more than the beginning.
+                    rows = self._first(rows[::-1], 0, part)[::-1]
+                cut[part] = [self._shrink_row(part, row) for row in rows]
         gaps = list(_ranges(left_out - {0}))
         if gaps:
             cut["left_out"] = [_say_turns(first, last) for first, last in gaps]
@@ -162,9 +198,33 @@ class _Cutter:
             cut = _clip(json.dumps(value, ensure_ascii=False), 2 * limit)
         missing = before - _length(cut)
         if missing > 0:
-            entry = {"case": int_or_text(self.case), "turn": turn, "part": part, "characters": missing}
-            self.cuts.append(entry)
+            self.note(turn, part, missing)
         return cut
+
+    def shrink_rows(self, rows: Sequence[dict[str, str]], part: str) -> list[dict[str, str]]:
+        """The first entries of a list, each with its texts cut."""
+        if self.level.whole is None:
+            return list(rows)
+        kept = self._first(rows, 0, part)
+        return [self.shrink_texts(row, part) for row in kept]
+
+    def shrink_texts(self, texts: Mapping[str, str], part: str) -> dict[str, str]:
+        """The first texts, each cut."""
+        if self.level.whole is None:
+            return dict(texts)
+        names = self._first(list(texts), 0, part)
+        return {name: str(self.shrink(texts[name], 0, part, self.level.whole)) for name in names}
+
+    def note(self, turn: int, part: str, characters: int) -> None:
+        """List for people that so many characters are missing."""
+        entry = {"case": int_or_text(self.case), "turn": turn, "part": part, "characters": characters}
+        self.cuts.append(entry)
+
+    def _first(self, rows: Sequence[Row], turn: int, part: str) -> list[Row]:
+        """The first entries of a list, the rest noted."""
+        if len(rows) > ENTRIES:
+            self.note(turn, part, _length(list(rows[ENTRIES:])))
+        return list(rows[:ENTRIES])
 
     def _stays(self, turn: int) -> bool:
         reach = self.level.reach
@@ -176,9 +236,8 @@ class _Cutter:
         turn = _turn(row)
         limit = self.level.whole if turn in self.matter else self.level.other
         what = str(row.get("name") or row.get("role") or part)
-        keys = ("arguments", "result", "error", "content", "reasoning", "tool_calls")
         return {
-            key: self.shrink(value, turn, f"{what} {key}", limit) if key in keys else value
+            key: self.shrink(value, turn, f"{what} {key}", limit) if key not in ("turn", "role") else value
             for key, value in row.items()
         }
 

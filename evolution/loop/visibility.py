@@ -10,16 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from evolution.loop.halves import coming_round, is_held_in, is_shown_to_drafters
-from evolution.models import Cluster, DatasetCase, DatasetVersion, FailureCase, Harness
+from evolution.models import Cluster, DatasetCase, DatasetVersion, Event, FailureCase, Harness
 from evolution.states import CaseState, Split
 
 # How many rounds ahead it is worth saying when a case can be seen.
 ROUNDS_AHEAD = 20
-# What the keys of calibration cases begin with that were made of failures.
-CALIBRATION_KEY = "calibration-"
+# Audit verbs of a failure that became a case of the judge's calibration, and whose case nobody's word stands for now.
+SENT_TO_CALIBRATION = "failurecase.sent_to_calibration"
+LEFT_CALIBRATION = "failurecase.left_calibration"
 
 
 @dataclass(frozen=True)
@@ -60,22 +61,33 @@ def find_round(cluster: Cluster) -> int | None:
 
 def hidden_cases(harness: Harness, number: int) -> Hidden:
     """What the drafters of round `number` must not see, by the newest version of each dataset."""
-    newest = DatasetVersion.objects.filter(dataset=OuterRef("version__dataset")).order_by("-number")
-    cases = DatasetCase.objects.filter(
-        version__dataset__harness=harness, version=Subquery(newest.values("pk")[:1])
-    )
     keys, requests = set(), set()
-    tied = FailureCase.objects.filter(harness=harness, dataset_case__split=Split.CALIBRATION)
-    in_use = set(tied.values_list("dataset_case__key", flat=True))
-    rows = cases.values_list("version__dataset_id", "key", "split", "request").iterator(chunk_size=500)
-    for dataset, key, split, request in rows:
-        if split == Split.CALIBRATION and key.startswith(CALIBRATION_KEY) and key not in in_use:
-            # Somebody took its failure back.
+    taken_back = _taken_back(harness)
+    rows = _newest_cases(harness).values_list(
+        "version__dataset_id", "version__dataset__name", "key", "split", "request"
+    )
+    for dataset, name, key, split, request in rows.iterator(chunk_size=500):
+        if split == Split.CALIBRATION and (name, key) in taken_back:
             continue
-        if split != Split.DEV or not is_held_in(harness, number, key):
+        if split != Split.DEV or not is_held_in(number, key):
             keys.add((dataset, key))
             requests.add(wording_of(request))
     return Hidden(frozenset(keys), frozenset(requests - {""}))
+
+
+def known_keys(harness: Harness, cases: Sequence[FailureCase]) -> list[str]:
+    """Keys of the dev cases that whoever sees these failures has seen: their own, and those that ask the same."""
+    keys = {case.dataset_case.key for case in cases if case.dataset_case is not None}
+    asked = {wording_of(case.request) for case in cases} - {""}
+    rows = _newest_cases(harness).filter(split=Split.DEV).values_list("key", "request")
+    return sorted(
+        keys | {key for key, request in rows.iterator(chunk_size=500) if wording_of(request) in asked}
+    )
+
+
+def calibration_key(case: FailureCase) -> str:
+    """The key of the calibration case that is made of a failure."""
+    return f"calibration-{case.pk}"
 
 
 def wording_of(request: Any) -> str:
@@ -91,6 +103,25 @@ def _is_shown(case: FailureCase, number: int, hidden: Hidden) -> bool:
         and not is_hidden
         and wording_of(case.request) not in hidden.requests
     )
+
+
+def _newest_cases(harness: Harness) -> QuerySet[DatasetCase]:
+    newest = DatasetVersion.objects.filter(dataset=OuterRef("version__dataset")).order_by("-number")
+    return DatasetCase.objects.filter(
+        version__dataset__harness=harness, version=Subquery(newest.values("pk")[:1])
+    )
+
+
+def _taken_back(harness: Harness) -> set[tuple[str, str]]:
+    """The calibration cases, as (name of the dataset, key), whose failure somebody took back, by the audit trail."""
+    told = Event.objects.filter(harness_id=harness.pk, verb__in=(SENT_TO_CALIBRATION, LEFT_CALIBRATION))
+    newest = {event.target_id: event for event in told.order_by("pk")}
+    living = FailureCase.objects.filter(harness=harness).in_bulk(list(newest))
+    return {
+        (str(event.data.get("dataset")), calibration_key(living[case]))
+        for case, event in newest.items()
+        if event.verb == LEFT_CALIBRATION and case in living
+    }
 
 
 def _open_members(cluster: Cluster) -> Sequence[FailureCase]:

@@ -315,6 +315,7 @@ class Migration(migrations.Migration):
                 ("path", models.CharField(max_length=300)),
                 ("content", models.TextField(null=True)),
                 ("decided_by", models.CharField(max_length=150)),
+                ("confirmed_by", models.CharField(blank=True, max_length=150)),
                 ("reason", models.TextField(blank=True)),
                 ("decided_at", models.DateTimeField(auto_now=True)),
                 (

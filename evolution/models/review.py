@@ -121,6 +121,8 @@ class ConflictResolution(models.Model):
     # null deletes the file
     content = models.TextField(null=True)  # noqa: DJ001  an empty file is not a deleted one
     decided_by = models.CharField(max_length=150)
+    # who has looked at it besides, which counts where the harness needs a second reviewer; empty: nobody yet
+    confirmed_by = models.CharField(max_length=150, blank=True)
     reason = models.TextField(blank=True)
     decided_at = models.DateTimeField(auto_now=True)
 

@@ -1,9 +1,9 @@
 """The diagnosis of a cluster: what the model is shown of the failures and the harness, and what it must answer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evolution.prompts.fences import WARNING, fenced
 from harness_repo.runtime.chat import ChatRequest
@@ -40,6 +40,18 @@ FaultKind = Literal[
 ]
 
 MOST_HYPOTHESES = 4
+LONGEST_QUOTE = 200
+# Of the texts of an answer: more is no hypothesis that people could read, or the editor carry out.
+LONGEST_TEXT = 4_000
+LONGEST_PATH = 300
+MOST_CHANGES = 20
+
+Sentence = Annotated[str, Field(max_length=2_000)]
+
+
+def one_line(text: Any) -> Any:
+    """The text with all white space as single spaces; anything else as it is."""
+    return " ".join(text.split()) if isinstance(text, str) else text
 
 
 class CaseBrief(BaseModel):
@@ -72,7 +84,11 @@ class Evidence(BaseModel):
 
     case: str = Field(description="id of the case")
     turn: int = Field(ge=0, description="model turn the quote is from; 0 for the request")
-    quote: str = Field(min_length=1, description="verbatim from the case, at most 200 characters")
+    quote: str = Field(
+        min_length=1,
+        max_length=LONGEST_TEXT,
+        description=f"verbatim from one message or call of the case, some words, at most {LONGEST_QUOTE} characters",
+    )
 
 
 class WrongTurn(BaseModel):
@@ -87,26 +103,44 @@ class WrongTurn(BaseModel):
 class Hypothesis(BaseModel):
     """One root cause that would explain cases of the cluster, and what to change if it is true."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
     category: FaultKind = Field(description="kind of fault")
     part: Part = Field(description="part that is to blame; knowledge, model, judge, label: not the harness")
-    path: str = Field(description="file blamed, or the file to be made; empty where no file is to blame")
+    path: str = Field(
+        max_length=LONGEST_PATH,
+        description="file blamed, or the file to be made; empty where no file is to blame",
+    )
     hypothesis: str = Field(
-        min_length=1, description="root cause, one to three sentences, specific and refutable"
+        min_length=1,
+        max_length=LONGEST_TEXT,
+        description="root cause, one to three sentences, specific and refutable",
     )
     confidence: float = Field(ge=0, le=1)
     evidence: list[Evidence] = Field(min_length=1, max_length=8)
     first_wrong_turns: list[WrongTurn] = Field(
-        description="of each case it explains, the first model turn that went wrong; cases unknown are left out"
+        max_length=200,
+        description="of each case it explains, the first model turn that went wrong; cases unknown are left out",
     )
-    changes: list[str] = Field(description="changes to make, each one sentence that names its file")
-    refuted_by: str = Field(description="an observation that would show the hypothesis to be wrong")
+    changes: list[Sentence] = Field(
+        max_length=MOST_CHANGES, description="changes to make, each one sentence that names its file"
+    )
+    refuted_by: str = Field(
+        max_length=LONGEST_TEXT, description="an observation that would show the hypothesis to be wrong"
+    )
 
 
 class DiagnosisBrief(Hypothesis):
-    """One hypothesis as the editor is shown it, amended by people, with the cluster that it is about."""
+    """One hypothesis as the editor is shown it, amended by people, with the cluster that it is about.
 
+    People write as much as they want.
+    """
+
+    path: str
+    hypothesis: str
+    first_wrong_turns: list[WrongTurn]
+    changes: list[str]
+    refuted_by: str
     cluster_name: str
     cluster_description: str
 
@@ -114,10 +148,14 @@ class DiagnosisBrief(Hypothesis):
 class DiagnosisOutput(BaseModel):
     """Why the cases of a cluster fail, and what to change."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
-    cluster_name: str = Field(min_length=1, max_length=80, description="what fails, in a few words")
-    cluster_description: str = Field(description="what the cases have in common, one or two sentences")
+    cluster_name: Annotated[str, BeforeValidator(one_line)] = Field(
+        min_length=1, max_length=80, description="what fails, in a few words"
+    )
+    cluster_description: str = Field(
+        max_length=LONGEST_TEXT, description="what the cases have in common, one or two sentences"
+    )
     hypotheses: list[Hypothesis] = Field(
         min_length=1, max_length=MOST_HYPOTHESES, description="root causes, the likeliest first"
     )

@@ -2,32 +2,42 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from evolution.prompts.diagnosis import CaseBrief, DiagnosisBrief
+from evolution.prompts.diagnosis import LONGEST_TEXT, CaseBrief, DiagnosisBrief, Sentence, one_line
 from evolution.prompts.fences import WARNING, fenced
 from evolution.prompts.file_edits import FileEdit
 from harness_repo.runtime.chat import ChatRequest
+
+# Each is applied to what the one before it left.
+MOST_EDITS = 100
 
 
 class DraftOutput(BaseModel):
     """A proposal's first version."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
-    title: str = Field(min_length=1, max_length=120, description="what the change does, in imperative mood")
+    title: Annotated[str, BeforeValidator(one_line)] = Field(
+        min_length=1, max_length=120, description="what the change does, in imperative mood"
+    )
     slug: str = Field(
         pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$", max_length=40, description="for the branch's name"
     )
-    summary: str = Field(description="why and what, two to four sentences for the reviewer")
+    summary: str = Field(
+        max_length=LONGEST_TEXT, description="why and what, two to four sentences for the reviewer"
+    )
     edits: list[FileEdit] = Field(
-        description="none only when the diagnosis leaves nothing to change in the harness"
+        max_length=MOST_EDITS,
+        description="none only when the diagnosis leaves nothing to change in the harness",
     )
     expected_effect: str = Field(
-        description="which cases it mends and by what; a prediction that can be checked"
+        max_length=LONGEST_TEXT,
+        description="which cases it mends and by what; a prediction that can be checked",
     )
-    risks: list[str] = Field(description="what it may break, each one sentence")
+    risks: list[Sentence] = Field(max_length=20, description="what it may break, each one sentence")
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,18 @@ def read_feedback(text: str) -> tuple[str, list[LineComment]]:
     return "\n\n".join(words), comments
 
 
+def own_words(text: str, path: str) -> tuple[list[str], list[str]]:
+    """What reviewers say themselves, without what they quote: all of it, and of that the comments at lines of `path`.
+
+    For what a text asks for: the lines behind `>` are what is spoken of.
+    """
+    words, comments = read_feedback(text)
+    said = ["\n".join(line for line in words.splitlines() if not line.lstrip().startswith(">"))]
+    there = [words for comment in comments if comment.path == path for _author, words in comment.comments]
+    said += [words for comment in comments for _author, words in comment.comments]
+    return said, there
+
+
 def _write(comment: LineComment) -> str:
     line = f":{comment.line}" if comment.line else ""
     place = f"[{comment.path}{line}{' old' if comment.side == OLD else ''}]"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from evolution.prompts.fences import fenced
 from harness_repo.runtime.chat import ChatModel, ChatReply, ChatRequest
+from harness_repo.runtime.storable import make_storable
 
 Output = TypeVar("Output", bound=BaseModel)
 
@@ -77,6 +78,9 @@ def _read(
         answer = output.model_validate_json(match.group(1) if match else text)
     except ValidationError as failure:
         return None, _explain(failure)
+    said = answer.model_dump()
+    if make_storable(said) != said:
+        return None, "a text has a NUL character or half a surrogate pair: leave them out"
     problem = check(answer) if check else ""
     return (None, problem) if problem else (answer, "")
 

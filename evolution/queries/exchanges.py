@@ -63,7 +63,7 @@ def _filter(harness: Harness, wanted: ExchangeFilter) -> QuerySet[Exchange]:
     return exchanges.exclude(error="") if wanted.is_failed else exchanges
 
 
-def list_exchanges(harness: Harness, wanted: ExchangeFilter, page: Any = 1) -> "Page[Exchange]":
+def list_exchanges(harness: Harness, wanted: ExchangeFilter, page: Any = 1) -> "Page[Any]":
     """A page of them, newest first, each with `tries`, the number of its replies."""
     found = _filter(harness, wanted).defer(*HEAVY).select_related("cluster", "proposal")
     found = found.defer("cluster__centroid").annotate(tries=count_replies()).order_by("-pk")

@@ -27,6 +27,9 @@ class Standing:
     needs_other: bool
     # who made or asked for it, as git names them; only where it matters
     authors: list[str]
+    # the newest request for changes of an earlier version, and the commit that answers it
+    requested: Review | None = None
+    answered_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ def read_standing(proposal: Proposal) -> Standing:
     given = approvals(proposal)
     holds = {review.reviewer for review in given}
     needs_other = proposal.harness.needs_second_reviewer
+    asked = proposal.reviews.filter(verdict=ReviewVerdict.CHANGES).exclude(commit=proposal.head_commit)
     return Standing(
         approvals=given,
         stale=[review for review in _last_approvals(proposal) if review.reviewer not in holds],
@@ -66,6 +70,10 @@ def read_standing(proposal: Proposal) -> Standing:
         is_approved=_ask_git(proposal),
         needs_other=needs_other,
         authors=_list_authors(proposal) if needs_other else [],
+        requested=asked.order_by("-pk").first(),
+        answered_by=next(
+            (entry["commit"] for entry in reversed(proposal.feedback) if entry.get("commit")), ""
+        ),
     )
 
 

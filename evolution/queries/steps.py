@@ -92,6 +92,11 @@ def list_settled(harness: Harness, forecast: MergeForecast) -> list[tuple[FileCo
     return list_resolutions(harness, list(once.values()))
 
 
+def list_waiting(harness: Harness, forecast: MergeForecast) -> list[tuple[FileConflict, ConflictResolution]]:
+    """The open conflicts of a forecast that somebody has settled, and somebody else has to confirm."""
+    return list_resolutions(harness, forecast.conflict.files if forecast.conflict else ())
+
+
 @dataclass(frozen=True)
 class Recalled:
     """What stood at the places of a conflict, from 1, when the file was settled before, and who decided that."""

@@ -44,6 +44,8 @@ def _try(harness: Harness, work: Callable[[], object]) -> None:
         work()
     except (LoopError, HarnessRepoError) as error:
         logger.warning("branches of %s: %s", harness, error)
+    except Exception:
+        logger.exception("branches of %s", harness)
 
 
 def push_asked(job: Job) -> tuple[dict[str, Any], str]:

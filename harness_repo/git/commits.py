@@ -83,6 +83,12 @@ def read_log(git: GitRunner, commit: str, limit: int) -> list[CommitInfo]:
     return list(_read_commits(git, shas).values())
 
 
+def read_between(git: GitRunner, base: str, head: str) -> list[CommitInfo]:
+    """All commits that lead to `head` and not to `base`, newest first."""
+    shas = git.run("rev-list", head, f"^{base}", "--").text.split()
+    return list(_read_commits(git, shas).values())
+
+
 def read_history(git: GitRunner, commit: str, path: str, limit: int) -> list[FileChange]:
     """The newest `limit` commits that changed a file, newest first, followed through its renames.
 

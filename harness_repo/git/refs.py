@@ -63,7 +63,7 @@ def move_ref(
         with lock.no_collection():
             if check is not None:
                 check()
-            _update(git, lock, [ref], f"update {ref}\0{new}\0{expected or ZERO}\0")
+            _update(git, lock, [ref], f"{_ITSELF}update {ref}\0{new}\0{expected or ZERO}\0")
 
 
 def make_tag(git: GitRunner, ref: str, new: str, *, check: Callable[[], object] | None = None) -> None:
@@ -79,7 +79,7 @@ def make_tag(git: GitRunner, ref: str, new: str, *, check: Callable[[], object] 
 def delete_ref(git: GitRunner, ref: str, expected: str) -> None:
     """Remove a ref that is where it is expected; StaleBase when it is not, RepoBusy when it is locked."""
     with writer_lock(git.path) as lock:
-        _update(git, lock, [ref], f"delete {ref}\0{expected}\0")
+        _update(git, lock, [ref], f"{_ITSELF}delete {ref}\0{expected}\0")
 
 
 def update_refs(git: GitRunner, moves: Mapping[str, str | None]) -> None:

@@ -14,6 +14,7 @@ from harness_repo.git.commits import (
     FileChange,
     Links,
     peel,
+    read_between,
     read_history,
     read_links,
     read_log,
@@ -291,6 +292,10 @@ class HarnessRepository:
     def log(self, ref: str, limit: int = 100) -> list[CommitInfo]:
         """The newest `limit` commits that lead to `ref`, newest first."""
         return read_log(self._git, self.resolve(ref), limit)
+
+    def log_between(self, base: str, head: str) -> list[CommitInfo]:
+        """All commits that lead to `head` and not to `base`, over every parent, newest first."""
+        return read_between(self._git, self.resolve(base), self.resolve(head))
 
     def history(self, path: str, ref: str = MAIN, limit: int = 100) -> list[FileChange]:
         """The newest `limit` commits up to `ref` that changed a file, newest first; follows its renames.

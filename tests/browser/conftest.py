@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import connections
+from django.test import Client
 from playwright.sync_api import ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
@@ -39,12 +40,6 @@ def browser_type_launch_args() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def browser_context_args() -> dict[str, Any]:
     return {"viewport": {"width": 1280, "height": 900}, "locale": "en-US"}
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _serve_static_files_uncollected() -> None:
-    """The server is built once, before the settings of a single test are in force."""
-    settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -92,11 +87,13 @@ def operator_page(
     complaints: list[str],
     run_tasks_at_once: None,
 ) -> Page:
-    """A browser in which an operator has signed in by the page."""
+    """A browser in which an operator has signed in."""
     user = User.objects.create_user("olga", "olga@example.org", PASSWORD)
     user.groups.add(Group.objects.get_or_create(name="operator")[0])
-    page.goto(f"{live_server.url}/accounts/login/")
-    page.get_by_label("User name").fill("olga")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Sign in").click()
+    client = Client()
+    client.force_login(user)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies(
+        [{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}]
+    )
     return page

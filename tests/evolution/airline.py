@@ -36,9 +36,9 @@ class RawRecord:
 
     # each turn but the first begins with a message of the agent's; the prompt is left out
     turns: list[list[dict[str, Any]]]
-    # what the user was told to do, and what is to be done in the end: no model may see it
+    # what the user was told to want, and the digest of what the data has to be in the end, if there is one
     instruction: str
-    secret: str
+    digest: str
 
     def says(self, quote: str, turn: int) -> bool:
         """Whether the passage stands in a message of the turn, white space aside."""
@@ -85,8 +85,8 @@ def _read(record: dict[str, Any]) -> RawRecord:
             turns.append([])
         if message["role"] != "system":
             turns[-1].append(message)
-    info = record["info"]
-    return RawRecord(turns, info["task"]["instruction"], info["reward_info"]["info"].get("gt_data_hash", ""))
+    checks = (record["info"]["reward_info"] or {}).get("info") or {}
+    return RawRecord(turns, record["info"]["task"]["instruction"], checks.get("gt_data_hash", ""))
 
 
 def _tool(schema: dict[str, Any]) -> bytes:

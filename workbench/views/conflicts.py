@@ -24,6 +24,7 @@ from workbench.conflict_view import SIDES, ConflictView, view_conflict
 from workbench.forms import read_reason
 from workbench.parameters import read_number
 from workbench.rendering import render_page
+from workbench.settled_view import view_settled
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def step_conflicts(request: Request, harness: str) -> HttpResponse:
     ids = read_ticked(request.GET)
     proposals = proposal_queries.list_mergeable(record, ids)
     if not proposals:
-        messages.error(request, _("Choose at least one confirmed proposal."))
+        messages.error(request, _("Choose at least one approved proposal."))
         return redirect("steps", record.name)
     query = ticked_query(proposals)
     step = next((proposal.step for proposal in proposals if proposal.step), None)
@@ -116,19 +117,27 @@ def _view_files(
     conflict = forecast.conflict
     typed = {key: str(value) for key, value in request.POST.items()}
     sent = {typed.get("key", ""): typed}
+    pairs = (
+        step_queries.list_waiting(page.harness, forecast),
+        step_queries.list_settled(page.harness, forecast),
+    )
+    reader = actor_of(request).name
+    shown = view_settled([*pairs[0], *pairs[1]], page.proposals, reader)
+    waiting = {view.file.key: view for view in shown[: len(pairs[0])]}
     return {
         "files": [
             view_conflict(
                 file,
                 _name_sides(conflict, page),
+                waiting.get(file.key),
                 typed=sent.get(file.key),
-                recalled=step_queries.recall_conflict(page.harness, file),
+                recalled=None if file.key in waiting else step_queries.recall_conflict(page.harness, file),
             )
             for file in (conflict.files if conflict else ())
         ],
         "settled": [
-            view_conflict(file, _name_sides(None, page), resolution, sent.get(file.key))
-            for file, resolution in step_queries.list_settled(page.harness, forecast)
+            view_conflict(view.file, _name_sides(None, page), view, sent.get(view.file.key))
+            for view in shown[len(pairs[0]) :]
         ],
     }
 
@@ -144,7 +153,7 @@ def _name_sides(conflict: StepConflict | None, page: ConflictsPage) -> tuple[str
 
 def _act(request: Request, page: ConflictsPage) -> bool:
     """Do what was asked for; False, and a message, when it can't be done."""
-    asked = {"settle": _settle, "forget": _forget, "send_back": _send_back}.get(
+    asked = {"settle": _settle, "confirm": _confirm, "forget": _forget, "send_back": _send_back}.get(
         request.POST.get("decision", "")
     )
     if asked is None:
@@ -161,7 +170,11 @@ def _next_place(request: Request, page: ConflictsPage) -> str:
     if request.POST.get("decision") == "send_back":
         return page.back
     forecast = step_queries.foresee_merge(page.harness, page.proposals)
-    if request.POST.get("decision") == "settle" and forecast.is_known and forecast.conflict is None:
+    if (
+        request.POST.get("decision") in {"settle", "confirm"}
+        and forecast.is_known
+        and forecast.conflict is None
+    ):
         messages.success(request, _("Everything is settled: they fit together."))
         return page.back
     return page.address
@@ -170,6 +183,11 @@ def _next_place(request: Request, page: ConflictsPage) -> str:
 def _settle(request: Request, page: ConflictsPage) -> None:
     key = request.POST.get("key", "")
     conflict_actions.settle_conflict(actor_of(request), page.proposals, key, _read_decision(request.POST))
+
+
+def _confirm(request: Request, page: ConflictsPage) -> None:
+    key, reviewed = request.POST.get("key", ""), request.POST.get("reviewed", "")
+    conflict_actions.confirm_conflict(actor_of(request), page.proposals, key, reviewed)
 
 
 def _forget(request: Request, page: ConflictsPage) -> None:

@@ -21,13 +21,14 @@ from workbench.access import Request, actor_of, get_for, told
 from workbench.answer_view import compare_answers
 from workbench.diagnosis_forms import (
     CompareForm,
+    DiagnosisForm,
     HandleForm,
     ModelForm,
     read_case_ids,
     read_corrections,
     view_labels,
 )
-from workbench.forms import DiagnosisForm, first_error, read_form, read_reason
+from workbench.forms import first_error, read_form, read_reason
 from workbench.rendering import render_page
 from workbench.side_by_side import choose_two
 
@@ -54,6 +55,7 @@ def amend(request: Request, harness: str, pk: int) -> HttpResponse:
                 hypothesis=form.cleaned_data["hypothesis"],
                 changes=form.change_lines() if "changes" in request.POST else None,
                 part=form.cleaned_data["part"] or None,
+                path=form.cleaned_data["path"] if "path" in request.POST else None,
             )
     else:
         messages.error(request, first_error(form))
@@ -132,6 +134,8 @@ def compare(request: Request, harness: str, number: int) -> HttpResponse:
     """Two answers about a cluster side by side; the newest two without a choice."""
     cluster = get_for(request, harness, Cluster.objects.select_related("harness"), number=number)
     answers = [answer for answer in list_answers(cluster) if answer.exchange is not None]
+    # Those that nothing came of are compared only when asked for.
+    answers.sort(key=lambda answer: not answer.diagnoses)
     by_id = {answer.exchange.pk: answer for answer in answers if answer.exchange}
     form = CompareForm(request.GET)
     form.full_clean()

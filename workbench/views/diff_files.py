@@ -13,23 +13,26 @@ from evolution.loop.repositories import open_repository
 from evolution.models import Proposal, Step
 from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for
+from workbench.branch_log import list_commits, read_span
 from workbench.diff_page import answer_file, read_change
 from workbench.review_notes import list_notes
+from workbench.step_notes import list_step_notes
 
 
 @require_safe
 def proposal_file(request: Request, harness: str, pk: int) -> HttpResponse:
     """A file of a proposal's diff, with what hangs beside its lines; see `answer_file`."""
     proposal = get_for(request, harness, Proposal.objects.select_related("harness"), pk=pk)
-    page = reverse("proposal", args=[harness, pk])
+    span = read_span(proposal, list_commits(proposal), request.GET)
+    page = reverse("proposal", args=[harness, pk]) + span.query
     with _or_not_found():
         change = read_change(
             open_repository(proposal.harness),
-            proposal.base_commit,
-            proposal.head_commit,
-            address=reverse("proposal_file", args=[harness, pk]),
-            comment_address=_comment_address(request, proposal),
-            notes=list_notes(request, proposal),
+            span.base,
+            span.head,
+            address=reverse("proposal_file", args=[harness, pk]) + span.query,
+            comment_address="" if span.is_part else _comment_address(request, proposal),
+            notes=None if span.is_part else list_notes(request, proposal),
         )
     around = {"back": page, "back_name": _("Proposal %(number)d") % {"number": pk}}
     return answer_file(request, change, proposal.harness, around)
@@ -48,7 +51,9 @@ def step_file(request: Request, harness: str, number: int) -> HttpResponse:
     address = reverse("step_file", args=[harness, number])
     with _or_not_found():
         repository = open_repository(step.harness)
-        change = read_change(repository, step.base_commit, step.candidate_commit, address=address)
+        change = read_change(
+            repository, step.base_commit, step.candidate_commit, address=address, notes=list_step_notes(step)
+        )
     around = {
         "back": reverse("step", args=[harness, number]),
         "back_name": _("Step %(number)d") % {"number": number},

@@ -77,15 +77,18 @@ def _save(request: Request, proposal: Proposal, typed: Typed) -> bool:
         messages.error(request, first_error(form))
         return False
     with told(request, _("Saved as a new commit on the proposal's branch.")):
-        if typed.path != typed.target and not _is_free(proposal, typed):
-            raise LoopError(_("%(path)s is there already") % {"path": typed.target})
+        _refuse_faults(proposal, typed, is_deletion="delete" in request.POST)
         _commit(request, proposal, typed, is_deletion="delete" in request.POST)
         return True
     return False
 
 
-def _is_free(proposal: Proposal, typed: Typed) -> bool:
-    return typed.target not in read_standing(proposal).files
+def _refuse_faults(proposal: Proposal, typed: Typed, *, is_deletion: bool) -> None:
+    """Raise LoopError for what the page lists beside the field; what else stands against it the action says."""
+    standing = read_standing(proposal)
+    # Where somebody moved the branch, that is what to say.
+    if not is_deletion and typed.expected_head == standing.head and check_typed(typed, standing).is_refused:
+        raise LoopError(_("nothing is saved yet; what stands against it is listed beside the field"))
 
 
 def _commit(request: Request, proposal: Proposal, typed: Typed, *, is_deletion: bool) -> None:

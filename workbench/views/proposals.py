@@ -23,9 +23,11 @@ from evolution.queries.reviews import may_approve_alone, read_standing, summaris
 from evolution.states import JobKind, ProposalState
 from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
+from workbench.branch_log import Span, count_since_draft, list_commits, read_span
 from workbench.branch_view import view_branch
 from workbench.diff_page import DiffPage, show_diff
 from workbench.forms import InstructionForm, first_error, read_reason
+from workbench.proposal_brief import describe_brief
 from workbench.proposal_list import arrange, read_order
 from workbench.proposal_parts import describe_parts
 from workbench.rendering import refresh_when_done, render_page, wanted_part
@@ -77,8 +79,9 @@ def show_proposal(request: Request, proposal: Proposal, **kept: Any) -> HttpResp
     if wanted_part(request) == "progress":
         progress = {"proposal": proposal, "job": job, "is_running": running}
         return render_page(request, "proposal.html", progress, proposal.harness)
-    notes = read_notes(proposal)
-    diff, problem = _read_diff(request, proposal, notes)
+    notes, commits = read_notes(proposal), list_commits(proposal)
+    span = read_span(proposal, commits, request.GET)
+    diff, problem = _read_diff(request, proposal, notes, span)
     if diff and (place := _find_place(diff, request.GET.get("at", ""))):
         return redirect(f"{_comment_address(proposal)}?{urlencode(asdict(place))}")
     quotes = cluster_queries.list_quotes(proposal.diagnosis) if proposal.diagnosis else []
@@ -87,16 +90,21 @@ def show_proposal(request: Request, proposal: Proposal, **kept: Any) -> HttpResp
         "job": job,
         "is_running": running,
         "quotes": quotes,
-        "more_quotes": len(quotes) - 2,
+        "commits": commits,
+        "words_before": count_since_draft(commits),
+        "span": span,
+        "keys_of": "proposal",
     }
+    located, parts = locate_notes(notes, diff), describe_parts(proposal)
     context |= {
         "diff": diff,
-        "located": locate_notes(notes, diff),
+        "located": located,
         "diff_problem": problem,
         "first_path": diff.files[0].path if diff and diff.files else "",
     }
     context |= _read_review(request, proposal, notes) | _read_forecast(proposal)
-    context |= describe_parts(proposal) | {"branch": view_branch(proposal)}
+    context |= parts | describe_brief(proposal, located.flags, parts["history"])
+    context |= {"branch": view_branch(proposal)}
     context |= {"drafting": list_drafting(proposal), "alternatives": list_alternatives(proposal)} | kept
     return render_page(request, "proposal.html", context, proposal.harness)
 
@@ -119,7 +127,9 @@ def _read_forecast(proposal: Proposal) -> dict[str, Any]:
     return {"forecast": forecast, "conflict": forecast.conflict if forecast else None}
 
 
-def _read_diff(request: Request, proposal: Proposal, notes: ReviewNotes) -> tuple[DiffPage | None, str]:
+def _read_diff(
+    request: Request, proposal: Proposal, notes: ReviewNotes, span: Span
+) -> tuple[DiffPage | None, str]:
     if not proposal.head_commit:
         return None, ""
     repository = open_repository(proposal.harness)
@@ -129,11 +139,12 @@ def _read_diff(request: Request, proposal: Proposal, notes: ReviewNotes) -> tupl
         diff = show_diff(
             request,
             repository,
-            proposal.base_commit,
-            proposal.head_commit,
-            address=address,
-            notes=notes.places,
-            comment_address=_comment_address(proposal) if may_comment else "",
+            span.base,
+            span.head,
+            address=address + span.query,
+            # Lines are counted in the whole change; a part of it has other ones.
+            notes=None if span.is_part else notes.places,
+            comment_address=_comment_address(proposal) if may_comment and not span.is_part else "",
         )
     except (HarnessRepoError, ValueError) as error:
         return None, str(error)

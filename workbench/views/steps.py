@@ -13,26 +13,27 @@ from evolution.actions import steps as step_actions
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.loop.repositories import open_repository
-from evolution.loop.step_merges import StepConflict
 from evolution.loop.steps import UNDECIDED, Rebuilt
-from evolution.models import ConflictResolution, Evaluation, Proposal, Release, Step
+from evolution.models import ConflictResolution, Evaluation, Harness, Proposal, Release, Step
 from evolution.queries import comparison as comparison_queries
 from evolution.queries import progress as progress_queries
 from evolution.queries import proposals as proposal_queries
 from evolution.queries import releases as release_queries
 from evolution.queries import scores as score_queries
 from evolution.queries import steps as step_queries
+from evolution.queries.steps import MergeForecast
 from evolution.states import EvaluationState, ProposalState, StepState
 from harness_repo.git.conflicts import FileConflict
 from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.decisions import describe_decision, list_choices, list_obstacles
 from workbench.diff_page import DiffPage, show_diff
-from workbench.diff_view import line_key
 from workbench.flip_names import name_counts
 from workbench.forms import DecisionForm, first_error
 from workbench.proposal_parts import describe_halves
 from workbench.rendering import answer_watch, refresh_when_done, render_page
+from workbench.settled_view import view_settled
+from workbench.step_notes import list_step_notes
 from workbench.views.conflicts import read_ticked, ticked_query
 
 CANCELLED = EvaluationState.CANCELLED
@@ -63,6 +64,7 @@ def step_list(request: Request, harness: str) -> HttpResponse:
         "is_checked": forecast.is_known,
         "conflict": forecast.conflict,
         "settled": step_queries.list_settled(record, forecast),
+        "waiting": step_queries.list_waiting(record, forecast),
         "ticked": ticked_query(chosen),
     }
     return render_page(request, "steps.html", context, record)
@@ -82,18 +84,24 @@ def start(request: Request, harness: str) -> HttpResponse:
         messages.info(request, text)
         return redirect("step", record.name, taken.number)
     if not chosen:
-        messages.error(request, _("Choose at least one confirmed proposal."))
+        messages.error(request, _("Choose at least one approved proposal."))
         return redirect("steps", record.name)
     with told(request):
-        _refuse_conflict(step_queries.foresee_conflict(record, chosen))
+        _refuse_conflict(record, step_queries.foresee_merge(record, chosen))
         step = step_actions.start_step(actor_of(request), record, chosen)
         return redirect("step", record.name, step.number)
     return redirect(f"{reverse('steps', args=[record.name])}?{ticked_query(chosen)}")
 
 
-def _refuse_conflict(conflict: StepConflict | None) -> None:
+def _refuse_conflict(harness: Harness, forecast: MergeForecast) -> None:
+    conflict = forecast.conflict
     if conflict is None:
         return
+    if waiting := step_queries.list_waiting(harness, forecast):
+        paths = ", ".join(file.path for file, _resolution in waiting)
+        raise LoopError(
+            _("how %(paths)s was settled waits for somebody else to confirm it") % {"paths": paths}
+        )
     number, before = conflict.proposal.pk, conflict.before
     if not before:
         raise LoopError(_("#%(number)d does not fit to the live version: leave it out") % {"number": number})
@@ -151,7 +159,8 @@ def _describe_merge(request: Request, step: Step, live: str, *, is_decided: bool
         "inside": step_queries.describe_proposals(proposals, live),
         "outside": [] if is_decided else proposal_queries.list_confirmed(step.harness),
         "conflict": forecast.conflict,
-        "settled": settled,
+        "settled": view_settled(settled, proposals, actor_of(request).name),
+        "waiting": step_queries.list_waiting(step.harness, forecast),
         "ticked": ticked_query(proposals),
         "is_outdated": live == step.base_commit and step_queries.is_outdated(step, forecast),
         "diff": diff,
@@ -163,7 +172,7 @@ def _read_diff(
     request: Request, step: Step, settled: Sequence[tuple[FileConflict, ConflictResolution]]
 ) -> tuple[DiffPage | None, str]:
     """The changes of the whole step, with what people settled said at its file; or why they can't be shown."""
-    notes = {line_key(file.path, "new", 0): {"settled": resolution} for file, resolution in settled}
+    notes = list_step_notes(step, settled)
     address = reverse("step_file", args=[step.harness.name, step.number])
     try:
         repository = open_repository(step.harness)

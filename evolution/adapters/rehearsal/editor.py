@@ -22,6 +22,7 @@ from harness_repo.format.skills import Skill
 from harness_repo.runtime.chat import ChatRequest
 
 MAX_DESCRIPTION = 1024
+MAX_TITLE = 120
 FRONT_MATTER = re.compile(r"^---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 
 
@@ -238,10 +239,14 @@ def _title(changes: Sequence[Change], *, chinese: bool) -> str:
         return say("draft.nothing", chinese=chinese)
     first = changes[0]
     name = first.path.split("/")[-2] if first.path.endswith("SKILL.md") else first.path
-    if first.what in {"rule", "hook", "skill"}:
-        return say(f"draft.{first.what}", chinese=chinese, name=name)[:120]
+    if first.what == "rule":
+        # Of many proposals that add rules to one file, each says which.
+        added = say("draft.rule", chinese=chinese, name=name)
+        return clip(f"{added}{'：' if chinese else ': '}{first.text}", MAX_TITLE - 1)
+    if first.what in {"hook", "skill"}:
+        return say(f"draft.{first.what}", chinese=chinese, name=name)[:MAX_TITLE]
     section = sentences.heading(first.what, chinese=chinese)
-    return say("draft.amend", chinese=chinese, name=name, section=section)[:120]
+    return say("draft.amend", chinese=chinese, name=name, section=section)[:MAX_TITLE]
 
 
 def _slug(changes: Sequence[Change]) -> str:

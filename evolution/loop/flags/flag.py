@@ -41,6 +41,7 @@ class FlagKind(StrEnum):
     OBLIGATION_REMOVED = "obligation_removed"
     OBLIGATION_SOFTENED = "obligation_softened"
     RULE_REMOVED = "rule_removed"
+    RULE_CONDITIONAL = "rule_conditional"
     HOOK_REMOVED = "hook_removed"
     HOOK_NARROWED = "hook_narrowed"
     HOOK_CHANGED = "hook_changed"

@@ -31,13 +31,18 @@ def flag_rules(base: Mapping[str, bytes], head: Mapping[str, bytes]) -> Iterator
     """The rules of prompts and skills that the head has not, or in softer words."""
     changes = compare_rules(base, head)
     # A line below a list item without an indentation becomes a part of it: what it said is still there.
-    still_said = "\n".join([rule.text for rule in changes.added] + [new.text for _, new in changes.changed])
+    new_ones = [*changes.added, *(new for _, new in changes.changed)]
+    still_said = "\n".join(rule.text for rule in new_ones if not rule.condition)
     for rule in changes.removed:
         if _is_text(rule) and rule.text not in still_said:
             is_strict = OBLIGATION.search(rule.text) is not None
             kind = FlagKind.OBLIGATION_REMOVED if is_strict else FlagKind.RULE_REMOVED
             yield Flag(rule.path, "old", rule.line, kind, shorten(rule.text))
     for old, new in changes.changed:
+        if new.condition and new.condition != old.condition:
+            yield Flag(
+                new.path, "new", new.line, FlagKind.RULE_CONDITIONAL, shorten(f"{new.condition} {new.text}")
+            )
         detail = describe_softening(old.text, new.text) if _is_text(new) else ""
         if detail:
             yield Flag(new.path, "new", new.line, FlagKind.OBLIGATION_SOFTENED, detail)

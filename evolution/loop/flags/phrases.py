@@ -29,12 +29,15 @@ _PHRASES: dict[FlagKind, tuple[str, ...]] = {
         rf"\b(?:do not|don't|never|no longer) (?:follow|obey|comply with) (?:{_EARLIER} ){{1,5}}{_RULES}",
         rf"\b{_EARLIER} {_RULES} (?:are|is|do|does) (?:void|no longer|not apply|obsolete|cancell?ed|overridden)",
         rf"\b{_RULES} no longer appl(?:y|ies)\b",
+        rf"\b{_RULES},? (?:(?:which|that) )?(?:no longer|do not|don't|does not) (?:hold|apply|count|bind)",
+        rf"\b{_RULES} (?:above|below|that follow) (?:are|is|have|has|do|does|no longer)(?: been)? "
+        r"(?:void|obsolete|outdated|deprecated|cancell?ed|overridden|superseded|no longer|not apply|hold|apply)",
         r"\bnew (?:system )?(?:instructions?|prompt)\s?:",
         (
             r"(?:忽略|无视|忘记|忘掉|抛开|不要遵守|无需遵守|不必遵守|不用遵守|绕过)(?:掉)?.{0,4}"
             rf"{_EARLIER_ZH}.{{0,6}}{_RULES_ZH}"
         ),
-        rf"(?:以上|上述|之前的?|前面的?|其他|其它).{{0,4}}{_RULES_ZH}.{{0,6}}(?:作废|失效|无效|不再适用|不适用|取消)",
+        rf"(?:以上|上述|以下|下列|下面的?|之前的?|前面的?|其他|其它).{{0,4}}{_RULES_ZH}.{{0,6}}(?:作废|失效|无效|不再适用|不适用|取消)",
         r"新的?(?:系统)?(?:指令|提示词?)\s?[:：]",
     ),
     FlagKind.ROLE_CHANGE: (

@@ -15,6 +15,7 @@ from evolution.actions.branches import (
     start_push,
     take_theirs,
 )
+from evolution.actions.proposals import edit_file
 from evolution.actions.reviews import approve_proposal
 from evolution.actors import SYSTEM, NotAllowed
 from evolution.errors import LoopError, StaleState
@@ -250,6 +251,26 @@ def test_a_rewritten_branch_is_not_followed_nor_approved(proposal: Proposal) -> 
         approve_proposal(ANNA, Proposal.objects.get())
     take_theirs(DEV, proposal, new)
     assert (Proposal.objects.get().head_commit, standing(proposal).here) == (new, Here.SAME)
+
+
+def test_a_rewritten_branch_is_not_edited_by_hand(proposal: Proposal) -> None:
+    old = proposal.head_commit
+    new = rewrite(open_repository(proposal.harness), proposal, teach(9))
+    with pytest.raises(LoopError, match="rewritten"):
+        edit_file(DEV, proposal, ROLE, "knows: q9 q8\n", new)
+    assert Proposal.objects.get().head_commit == old
+    assert open_repository(proposal.harness).resolve(proposal.branch) == new
+
+
+def test_an_edit_by_hand_marks_what_others_had_pushed(proposal: Proposal) -> None:
+    new = edit(open_repository(proposal.harness), proposal, teach(1, 9))
+    with pytest.raises(StaleState):
+        edit_file(DEV, Proposal.objects.get(), ROLE, "knows: q1\n", proposal.head_commit)
+    found = Proposal.objects.get()
+    assert (found.head_commit, found.outside_commit, found.state) == (new, new, ProposalState.DRAFTED)
+    edit_file(DEV, found, ROLE, "knows: q1\n", new)
+    assert Proposal.objects.get().outside_commit == new
+    assert Event.objects.filter(verb="proposal.changed_outside").count() == 1
 
 
 Break = Callable[[HarnessRepository, Proposal], str]

@@ -4,12 +4,13 @@ import pytest
 
 from evolution.actions import conflicts, steps
 from evolution.actions.reviews import approve_proposal
-from evolution.actors import NotAllowed
+from evolution.actors import Actor, NotAllowed, Role
 from evolution.errors import LoopError, StaleState
 from evolution.loop.authors import author_of
+from evolution.loop.confirmations import digest_settled
 from evolution.loop.conflict_resolutions import Decision, HunkChoice, Side, known_resolutions
 from evolution.loop.repositories import open_repository
-from evolution.loop.reviews import approvals
+from evolution.loop.reviews import approvals, find_authors
 from evolution.loop.step_merges import preview_merge
 from evolution.models import ConflictResolution, Event, Harness, Proposal
 from evolution.states import ProposalState
@@ -17,6 +18,7 @@ from tests.evolution.measured import ANNA, DEV, VIEWER, make_harness, make_propo
 
 pytestmark = pytest.mark.django_db
 
+ALICE, CAROL = Actor("alice", Role.DEVELOPER), Actor("carol", Role.DEVELOPER)
 BOTH = Decision(text="knows: q1 q2 q3\n", reason="both of them")
 
 
@@ -66,11 +68,11 @@ def test_it_is_decided_otherwise_and_forgotten() -> None:
     harness, proposals = make_clash()
     first = settle(proposals)
     conflicts.settle_conflict(ANNA, proposals, first.key, Decision(hunks=(HunkChoice(Side.OURS),)))
-    assert known_resolutions(harness)[first.key] == teach(1)
+    assert known_resolutions(harness, proposals)[first.key] == teach(1)
     assert harness.resolutions.get().decided_by == "anna"
     for _time in ("once", "again"):
         conflicts.forget_conflict(DEV, harness, first.pk)
-    assert len(known_resolutions(harness)) == 0
+    assert len(known_resolutions(harness, proposals)) == 0
     with pytest.raises(LoopError, match="same lines"):
         steps.start_step(DEV, harness, proposals)
 
@@ -167,6 +169,7 @@ def test_a_branch_that_somebody_moved_is_not_rebased() -> None:
     "action",
     [
         lambda ours: conflicts.settle_conflict(VIEWER, ours, "0" * 64, BOTH),
+        lambda ours: conflicts.confirm_conflict(VIEWER, ours, "0" * 64),
         lambda ours: conflicts.forget_conflict(VIEWER, ours[0].harness, 1),
         lambda ours: conflicts.rebase_proposal(VIEWER, ours[0]),
         lambda ours: conflicts.send_back(VIEWER, ours[0], "x"),
@@ -191,3 +194,87 @@ def test_what_is_sent_back_is_drafted_anew_on_what_is_live() -> None:
     proposals[1].refresh_from_db()
     assert proposals[1].state == ProposalState.DRAFTING
     assert in_step.proposals.count() == 1
+
+
+def make_guarded_clash() -> tuple[Harness, list[Proposal], ConflictResolution]:
+    """Proposals by dev that clash; alice has settled it, and the harness needs a second reviewer."""
+    harness, proposals = make_clash()
+    Harness.objects.filter(pk=harness.pk).update(needs_second_reviewer=True)
+    settled = conflicts.settle_conflict(ALICE, proposals, key_of(proposals), BOTH)
+    return harness, proposals, settled
+
+
+def test_with_a_second_reviewer_a_settled_conflict_waits_for_somebody_elses_word() -> None:
+    harness, proposals, settled = make_guarded_clash()
+    with pytest.raises(LoopError, match="same lines"):
+        steps.start_step(ALICE, harness, proposals)
+    for _time in ("once", "again"):
+        conflicts.confirm_conflict(CAROL, proposals, settled.key, digest_settled(settled))
+    step = steps.start_step(ALICE, harness, proposals)
+    assert read(harness, step.candidate_commit) == b"knows: q1 q2 q3\n"
+    assert harness.resolutions.get().confirmed_by == "carol"
+    assert Event.objects.get(verb="conflict.confirmed").actor == "carol"
+
+
+@pytest.mark.parametrize("actor", [ALICE, DEV], ids=["who settled it", "an author"])
+def test_whoever_wrote_it_does_not_confirm_it(actor: Actor) -> None:
+    harness, proposals, settled = make_guarded_clash()
+    with pytest.raises(LoopError, match="settled by alice"):
+        conflicts.confirm_conflict(actor, proposals, settled.key)
+    ConflictResolution.objects.update(confirmed_by=actor.name)
+    with pytest.raises(LoopError, match="same lines"):
+        steps.start_step(ALICE, harness, proposals)
+
+
+def test_the_author_of_a_proposal_that_leaves_the_file_alone_may_confirm() -> None:
+    harness, proposals, settled = make_guarded_clash()
+    other = make_proposal(harness, b"hi\n", path="prompts/notes.md")
+    Proposal.objects.filter(pk=other.pk).update(created_by="carol")
+    conflicts.confirm_conflict(CAROL, [*proposals, Proposal.objects.get(pk=other.pk)], settled.key)
+    assert steps.start_step(ALICE, harness, proposals).candidate_commit
+
+
+def test_a_confirmation_is_of_one_text() -> None:
+    harness, proposals, settled = make_guarded_clash()
+    conflicts.confirm_conflict(CAROL, proposals, settled.key)
+    conflicts.settle_conflict(ALICE, proposals, settled.key, Decision(text="knows: something worse\n"))
+    assert harness.resolutions.get().confirmed_by == ""
+    with pytest.raises(StaleState):
+        conflicts.confirm_conflict(CAROL, proposals, settled.key, digest_settled(settled))
+    with pytest.raises(LoopError, match="same lines"):
+        steps.start_step(ALICE, harness, proposals)
+
+
+def test_a_proposal_is_not_rebased_by_what_nobody_else_has_confirmed() -> None:
+    harness = make_harness()
+    Harness.objects.filter(pk=harness.pk).update(needs_second_reviewer=True)
+    proposal = make_proposal(harness, teach(1))
+    move_live(harness, {"prompts/role.md": teach(7)})
+    settled = conflicts.settle_conflict(ALICE, [proposal], key_of([proposal]), BOTH)
+    with pytest.raises(LoopError, match=r"prompts/role\.md"):
+        conflicts.rebase_proposal(ALICE, proposal)
+    conflicts.confirm_conflict(CAROL, [proposal], settled.key)
+    assert not conflicts.rebase_proposal(ALICE, proposal).is_kept
+
+
+def test_everybody_who_settled_a_part_of_a_rebase_is_its_author() -> None:
+    harness = make_harness()
+    files = ("prompts/role.md", "prompts/request.md")
+    proposal = make_proposal(harness, teach(1))
+    repository = open_repository(harness)
+    edit = {files[1]: b"mine {{ danmaku[0].text }}\n"}
+    proposal.head_commit = repository.commit(
+        proposal.branch, edit, parent=proposal.head_commit, author=author_of(DEV), message="more"
+    )
+    Proposal.objects.filter(pk=proposal.pk).update(head_commit=proposal.head_commit)
+    move_live(harness, {files[0]: teach(7), files[1]: b"theirs {{ danmaku[0].text }}\n"})
+    found = preview_merge(harness, [proposal]).conflict
+    keys = {file.path: file.key for file in found.files} if found else {}
+    for actor, path in ((ALICE, files[0]), (CAROL, files[1])):
+        text = f"by {actor.name} {{{{ danmaku[0].text }}}}\n"
+        conflicts.settle_conflict(actor, [proposal], keys[path], Decision(text=text))
+
+    conflicts.rebase_proposal(ANNA, proposal)
+
+    assert {"alice", "carol"} <= find_authors(Proposal.objects.get())
+    assert "anna" not in find_authors(Proposal.objects.get())

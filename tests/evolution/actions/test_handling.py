@@ -6,7 +6,7 @@ from evolution.actions.dataset_cases import Wanted, add_to_dataset
 from evolution.actions.handling import Correction, handle_diagnosis, reopen_diagnosis
 from evolution.actors import NotAllowed
 from evolution.errors import LoopError
-from evolution.loop.visibility import is_visible_to_models, shown_members
+from evolution.loop.visibility import hidden_cases, is_visible_to_models, shown_members
 from evolution.models import Cluster, DatasetCase, Diagnosis, Event, FailureCase, Harness
 from evolution.states import CaseState, ClusterState, DiagnosisState, Handling
 from tests.evolution.intake import make_cluster, make_failure
@@ -158,3 +158,24 @@ def test_viewers_may_not(cluster: Cluster) -> None:
         handle_diagnosis(VIEWER, diagnosis, Handling.IGNORED, WHY)
     with pytest.raises(NotAllowed):
         reopen_diagnosis(VIEWER, diagnosis, WHY)
+
+
+def test_only_the_word_of_this_handling_goes_when_it_is_taken_back(cluster: Cluster) -> None:
+    case = FailureCase.objects.filter(cluster=cluster).order_by("pk")[0]
+    others = [{"name": "judge", "value": 0.2, "comment": "imported"}, {"name": "judge", "by": "anna"}]
+    case.signals = {"feedback": others}
+    case.save()
+    diagnosis = handle(diagnose(cluster), Handling.CALIBRATION)
+    reopen_diagnosis(DEV, diagnosis, "looked again")
+    case.refresh_from_db()
+    assert case.signals["feedback"] == others
+
+
+def test_a_calibration_case_stays_hidden_when_its_failure_goes_elsewhere(cluster: Cluster) -> None:
+    handle(diagnose(cluster, count=1), Handling.CALIBRATION)
+    case = FailureCase.objects.filter(cluster=cluster).order_by("pk")[0]
+    key = f"calibration-{case.pk}"
+    for change in (lambda: add_to_dataset(DEV, cluster.harness, [case], Wanted("more", "dev", "new")), case.delete):
+        change()
+        hidden = hidden_cases(cluster.harness, 1)
+        assert key in {hidden_key for _dataset, hidden_key in hidden.keys}

@@ -7,8 +7,8 @@ from evolution.actions.clusters import rename_cluster
 from evolution.actions.harnesses import ensure_starter
 from evolution.errors import LoopError, ModelOutputError
 from evolution.loop.diagnosis import check_draftable, diagnose_cluster, sample_members, shown_keys
-from evolution.loop.halves import is_held_in
-from evolution.models import Cluster, DatasetCase, Diagnosis, Exchange, FailureCase, Harness
+from evolution.loop.halves import is_held_in, list_held_in
+from evolution.models import Cluster, DatasetCase, Diagnosis, Exchange, FailureCase, Harness, Proposal
 from evolution.ports import NamedModel
 from evolution.states import CaseState, ClusterState
 from evolution.transitions import move
@@ -35,7 +35,7 @@ def diagnose(cluster: Cluster, *answers: object) -> tuple[Diagnosis, Answers]:
 
 def key_of_half(harness: Harness, *, held_in: bool) -> str:
     """A key whose case the drafters of the first step may see, or may not."""
-    return next(key for n in range(99) if is_held_in(harness, 1, key := f"q{n}") is held_in)
+    return next(key for n in range(99) if is_held_in(1, key := f"q{n}") is held_in)
 
 
 def quote(case: FailureCase, text: str) -> dict[str, object]:
@@ -78,7 +78,7 @@ def test_a_cluster_that_is_held_out_says_when_it_can_be_seen(harness: Harness) -
     make_version(harness, [make_case(key)])
     cluster = make_cluster(harness)
     make_failure(harness, cluster=cluster, dataset_case=DatasetCase.objects.get())
-    number = next(number for number in range(1, 20) if is_held_in(harness, number, key))
+    number = next(number for number in range(1, 20) if is_held_in(number, key))
     with pytest.raises(LoopError, match=rf"held out of the coming step.* for step {number}$"):
         diagnose(cluster)
 
@@ -105,6 +105,16 @@ def test_what_was_shown_and_cut_is_kept_with_the_exchange(harness: Harness, sett
     assert shown["tokens"] <= 16_000
     assert "[… " in model.asked[0]
     assert shown_keys(diagnosis) == [key]
+
+
+def test_an_imported_failure_that_asks_the_same_counts_as_the_dev_case(harness: Harness) -> None:
+    key = key_of_half(harness, held_in=True)
+    make_version(harness, [make_case(key)])
+    cluster = make_cluster(harness)
+    case = make_failure(harness, key, cluster=cluster, reply="wrong answer")
+    diagnosis, _model = diagnose(cluster, diagnosis_answer(quote(case, key)))
+    assert shown_keys(diagnosis) == [key]
+    assert list_held_in(2, [key], [Proposal(shown_keys=shown_keys(diagnosis))]) == [key]
 
 
 def test_hypotheses_are_ranked_as_the_model_ranked_them(cluster: Cluster) -> None:

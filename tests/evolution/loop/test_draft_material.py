@@ -59,7 +59,7 @@ def test_cases_of_the_held_out_half_are_not_shown() -> None:
         )
     shown = choose_cases(diagnosis)
     assert shown.keys
-    assert all(is_held_in(harness, coming_round(harness), key) for key in shown.keys)
+    assert all(is_held_in(coming_round(harness), key) for key in shown.keys)
     assert all(brief.trajectory is None for brief in shown.briefs)
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from evolution.loop.draft_rules import MOST_ADDED, MOST_FILES, MOST_RULES, Wanted, find_draft_faults
+from evolution.prompts.feedback import own_words
 from harness_repo.starters import starter_files
 from tests.evolution.intake import SKILL
 
@@ -29,6 +30,7 @@ def test_a_small_edit_of_a_skill_is_no_fault() -> None:
     [
         {SKILL: BASE[SKILL] + b"\n\n"},
         {SKILL: BASE[SKILL].replace(b"\n", b"\r\n")},
+        {SKILL: BASE[SKILL].replace(b"- ", "-\N{NO-BREAK SPACE}\N{ZERO WIDTH SPACE}".encode())},
         {"harness.yaml": CONFIG.replace(b"turns: 8, tool_calls", b"turns:  8,  tool_calls")},
     ],
 )
@@ -49,8 +51,8 @@ def test_a_draft_that_takes_all_back_says_so() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (b"turns: 8", b"turns: 80", "limits of harness.yaml stays"),
-        (b"temperature: 0", b"temperature: 1", "model of harness.yaml stays"),
+        (b"turns: 8", b"turns: 80", "limits.turns of harness.yaml stays"),
+        (b"temperature: 0", b"temperature: 1", "model.temperature of harness.yaml stays"),
         (b"reply_skill_required: true", b"reply_skill_required: false", "reply_skill_required"),
         (b"name: live_commerce", b"name: other", "name of harness.yaml is not for a draft"),
         (b"kind: agent", b"kind: judge", "kind of harness.yaml is not for a draft"),
@@ -66,6 +68,8 @@ def test_settings_stay_unless_somebody_names_them(old: bytes, new: bytes, said: 
         (Wanted("harness.yaml", ("raise turns to 80",)), b"turns: 8", b"turns: 80"),
         (Wanted(SKILL, ("把 harness.yaml 的 limits.turns 提高",)), b"turns: 8", b"turns: 80"),
         (Wanted("harness.yaml", ("temperature 调低",)), b"temperature: 0", b"temperature: 1"),
+        (Wanted(SKILL, ("Raise turns, among the limits of harness.yaml.",)), b"turns: 8", b"turns: 80"),
+        (Wanted(SKILL, (), ("raise turns to 80",)), b"turns: 8", b"turns: 80"),
     ],
 )
 def test_settings_that_are_named_may_change(wanted: Wanted, old: bytes, new: bytes) -> None:
@@ -75,6 +79,30 @@ def test_settings_that_are_named_may_change(wanted: Wanted, old: bytes, new: byt
 def test_the_word_model_names_no_parameter() -> None:
     wanted = Wanted("harness.yaml", ("the model overlooks the last section",))
     assert "model" in faults({"harness.yaml": CONFIG.replace(b"temperature: 0", b"temperature: 1")}, wanted)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (
+            "After two turns the agent forgets the order.",
+            "Add the section to the prompt list of harness.yaml.",
+        ),
+        ("harness.yaml: raise limits.seconds.", "limits.turns is too low"),
+        ("[harness.yaml:7] > limits: {turns: 8}\nanna: leave this as it is",),
+    ],
+)
+def test_an_everyday_word_or_a_quoted_line_names_no_setting(texts: tuple[str, ...]) -> None:
+    words, comments = own_words("\n\n".join(texts), "harness.yaml")
+    wanted = Wanted("prompts/x.md", words, comments)
+    assert "limits.turns" in faults({"harness.yaml": CONFIG.replace(b"turns: 8", b"turns: 80")}, wanted)
+
+
+def test_only_the_named_setting_of_a_block_may_change() -> None:
+    wanted = Wanted(SKILL, ("Set limits.turns of harness.yaml to 80.",))
+    edited = CONFIG.replace(b"turns: 8, tool_calls: ", b"turns: 80, tool_calls: 9")
+    assert edited != CONFIG
+    assert faults({"harness.yaml": edited}, wanted).startswith("limits.tool_calls of harness.yaml stays")
 
 
 def test_prompt_sections_may_be_arranged() -> None:
@@ -101,6 +129,24 @@ def test_a_tool_that_moves_takes_its_source_along() -> None:
     assert faults({TOOL: None, "tools/moved.yaml": renamed}, before=before) == ""
     assert "operator" in faults({TOOL: None, "tools/moved.yaml": BASE[TOOL]}, before=before)
     assert "kind fixture" in faults({"tools/copy.yaml": renamed}, before=before)
+
+
+def test_a_source_goes_to_one_tool_that_is_given_the_same() -> None:
+    before = {**BASE, TOOL: BASE[TOOL].replace(FIXTURE, HTTP)}
+    renamed = before[TOOL].replace(b"name: get", b"name: fetch", 1)
+    other = renamed.replace(b"type: object", b"type: object, title: x", 1)
+    assert other != renamed
+    assert "kind fixture" in faults({TOOL: None, "tools/a.yaml": other}, before=before)
+    twice = {TOOL: None, "tools/a.yaml": renamed, "tools/b.yaml": renamed.replace(b"fetch", b"bring", 1)}
+    assert "tools/b.yaml: a new tool has a source of kind fixture" in faults(twice, before=before)
+    beside = {TOOL: None, "tools/a.yaml": before[TOOL], "tools/b.yaml": renamed}
+    assert "tools/b.yaml: a new tool has a source of kind fixture" in faults(beside, before=before)
+
+
+def test_deleted_files_count() -> None:
+    many = {**BASE, **{f"skills/s{n}/SKILL.md": b"%d\n" % n for n in range(MOST_FILES + 1)}}
+    edits: Edits = dict.fromkeys(many.keys() - BASE.keys())
+    assert "files; " in faults({**edits, SKILL: BASE[SKILL] + b"- x\n"}, before=many)
 
 
 @pytest.mark.parametrize(

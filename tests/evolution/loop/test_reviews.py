@@ -1,14 +1,12 @@
-import subprocess
-from pathlib import Path
-
 import pytest
 
-from evolution.actors import Actor, Role
+from evolution.actors import SYSTEM, Actor, Role
+from evolution.loop.outside import follow_branches
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import (
     approvals,
     carry_approvals,
-    diff_digest,
+    find_authors,
     is_approved,
     record_review,
     take_head,
@@ -28,65 +26,9 @@ def edited(number: int, words: bytes) -> bytes:
     return TEXT.replace(b"line %d\n" % number, words + b"\n")
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> HarnessRepository:
-    return HarnessRepository.create(tmp_path / "r.git", {"a.md": TEXT}, author=BY, message="first")
-
-
 def commit(repository: HarnessRepository, branch: str, parent: str, **files: bytes) -> str:
     edits = {name.replace("_", "."): data for name, data in files.items()}
     return repository.commit(branch, edits, parent=parent, author=BY, message="m")
-
-
-def patch_id(repository: HarnessRepository, base: str, head: str) -> str:
-    """What git itself takes for the same change."""
-    told = repository.diff(base, head).encode()
-    asked = ["git", "patch-id", "--verbatim"]
-    return subprocess.run(asked, input=told, capture_output=True, check=True).stdout.split()[0].decode()
-
-
-def test_the_same_change_on_another_base_has_the_same_digest(repository: HarnessRepository) -> None:
-    base = repository.resolve("main")
-    one = commit(repository, "one", base, a_md=edited(30, b"new words"))
-    moved = commit(repository, "moved", base, a_md=b"on top\n" + TEXT, b_md=b"other\n")
-    two = commit(repository, "two", moved, a_md=b"on top\n" + edited(30, b"new words"))
-
-    assert diff_digest(repository, base, one) == diff_digest(repository, moved, two)
-    assert patch_id(repository, base, one) == patch_id(repository, moved, two)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [edited(30, b"new  words"), edited(31, b"new words"), edited(30, b"new words").rstrip(b"\n")],
-    ids=["white space", "another line", "no newline at the end"],
-)
-def test_another_change_has_another_digest(repository: HarnessRepository, data: bytes) -> None:
-    base = repository.resolve("main")
-    one = commit(repository, "one", base, a_md=edited(30, b"new words"))
-    two = commit(repository, "two", base, a_md=data)
-
-    assert diff_digest(repository, base, one) != diff_digest(repository, base, two)
-
-
-def test_lines_around_the_change_count(repository: HarnessRepository) -> None:
-    base = repository.resolve("main")
-    one = commit(repository, "one", base, a_md=edited(30, b"new words"))
-    other = commit(repository, "other", base, a_md=edited(29, b"never do this:"))
-    data = edited(30, b"new words").replace(b"line 29\n", b"never do this:\n")
-    two = commit(repository, "two", other, a_md=data)
-
-    assert diff_digest(repository, base, one) != diff_digest(repository, other, two)
-
-
-@pytest.mark.parametrize("pair", [(b"\xff\n", b"\xfe\n"), (b"\0a", b"\0b")], ids=["not UTF-8", "binary"])
-def test_bytes_that_are_no_text_are_told_apart(
-    repository: HarnessRepository, pair: tuple[bytes, bytes]
-) -> None:
-    base = repository.resolve("main")
-    heads = [commit(repository, f"b{n}", base, c_md=data) for n, data in enumerate(pair)]
-
-    one, two = (diff_digest(repository, base, head) for head in heads)
-    assert one != two
 
 
 @pytest.fixture
@@ -175,3 +117,43 @@ def test_whoever_only_rebases_an_approved_diff_may_still_be_its_reviewer(proposa
     carry_approvals(ANNA, proposal, *old)
 
     assert is_approved(proposal)
+
+
+LIST = b"- Look it up.\n- Ask.\n- Say the amount.\n- Confirm.\n- Write it down.\n- Thank.\n- Close.\n"
+
+
+@pytest.mark.django_db
+def test_an_approval_does_not_follow_the_same_lines_to_another_place() -> None:
+    parts = b"# Small talk\n" + LIST + b"# Refunds\n" + LIST
+    one, two = parts.replace(b"- Confirm.\n", b"", 1), b"".join(parts.rpartition(b"- Confirm.\n")[::2])
+    proposal = make_proposal(make_harness(role=parts), one)
+    record_review(ANNA, proposal, ReviewVerdict.APPROVED)
+    repository = open_repository(proposal.harness)
+    commit(repository, proposal.branch, proposal.head_commit, **{"prompts/role_md": two})
+
+    follow_branches(SYSTEM, proposal.harness)
+
+    assert approvals(Proposal.objects.get()) == []
+    assert Proposal.objects.get().state == ProposalState.DRAFTED
+
+
+def test_authors_are_those_of_merged_side_branches_and_co_authors_too(proposal: Proposal) -> None:
+    repository = open_repository(proposal.harness)
+    text = edited(31, b"of alice")
+    side = repository.commit(
+        "side",
+        {"prompts/role.md": text},
+        parent=proposal.head_commit,
+        author=Author("alice", "alice@workbench.invalid"),
+        message="m\n\nCo-authored-by: Dan <dan@example.org>\nCo-Authored-By: M <m@model.invalid>",
+    )
+    made = commit(repository, "other", proposal.head_commit, b_md=b"of t\n")
+    proposal.head_commit = repository.merge(
+        "other", made, [side], author=Author("carol", "carol@example.org"), message="merge"
+    )
+
+    found = find_authors(proposal)
+
+    assert {"alice", "dan", "dan@example.org", "carol", "t"} <= found
+    assert not {"m", "m@model.invalid"} & found
+    assert find_authors(proposal, proposal.base_commit) == set()

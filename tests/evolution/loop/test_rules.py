@@ -135,3 +135,27 @@ def test_thousands_of_changed_rules_are_told_without_comparing_each_with_each() 
 
     assert len(changes.changed) + len(changes.added) == 4_000
     assert changes.added
+
+
+def test_a_rule_under_a_condition_of_the_template_is_another_rule() -> None:
+    said = b"- Never promise a refund.\n- Greet.\n"
+    for opening, closing in (
+        (b"{% if false %}", b"{% endif %}"),
+        (b"{% macro m() %}", b"{% endmacro %}"),
+        (b"{% set m %}", b"{% endset %}"),
+        (b"{%- if false -%}\n", b"{% endif %}"),
+    ):
+        after = opening + b"\n" + said + closing + b"\n"
+
+        changes = compare_rules({PROMPT: said}, {PROMPT: after})
+
+        assert [new.text for _, new in changes.changed] == ["Never promise a refund.", "Greet."]
+        assert all(new.condition.startswith(opening.decode()[:2]) for _, new in changes.changed)
+    one_line = b"- Never {% if false %}promise a refund.{% endif %}\n- Greet.\n"
+    assert len(compare_rules({PROMPT: said}, {PROMPT: one_line}).changed) == 1
+
+
+def test_a_value_that_a_template_sets_is_no_condition() -> None:
+    text = b"{% set shop = 'x' %}\n- Never promise a refund.\n"
+
+    assert [rule.condition for rule in list_rules({PROMPT: text})] == [""]

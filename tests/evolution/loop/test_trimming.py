@@ -99,3 +99,28 @@ def test_a_case_without_a_trajectory_is_cut_too() -> None:
     trimmed = trim_case(CaseBrief(id="1", reply=FILLER * 500, context={"a": FILLER * 500}), 800)
     assert trimmed.tokens <= 800
     assert {cut["part"] for cut in trimmed.cuts} == {"context", "reply"}
+
+
+LONG = "z" * 200_000
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"findings": [{"kind": "k", "text": LONG}]},
+        {"findings": [{"kind": LONG, "text": "short"}] * 400},
+        {"reasons": {"accuracy": LONG}},
+        {"reasons": {f"metric {n}": FILLER for n in range(4_000)}},
+        {"category": LONG},
+        {"trajectory": {"hooks": [{"turn": 1, "name": "h", "outcome": "fail", "detail": LONG}]}},
+        {"trajectory": {"hooks": [{"outcome": "fail", "detail": FILLER}] * 3_000}},
+        {"trajectory": {"skills_loaded": [LONG], "error": LONG}},
+        {"trajectory": {"tool_calls": [{"turn": 1, "name": LONG, "error": FILLER}] * 3_000}},
+        {"trajectory": {"tool_calls": [{"turn": n, "name": "x", "error": FILLER} for n in range(3_000)]}},
+    ],
+)
+def test_whatever_is_long_is_cut_and_said(fields: dict[str, Any]) -> None:
+    trimmed = trim_case(CaseBrief(id="7", request={"x": "y"}, **fields), 2_000)
+    assert trimmed.tokens == count_brief(trimmed.brief) <= 2_000
+    assert trimmed.cuts
+    assert CaseBrief.model_validate(trimmed.brief.model_dump()) == trimmed.brief

@@ -66,12 +66,12 @@ def test_a_step_divides_the_dev_cases_and_what_was_shown_is_held_in() -> None:
     harness = make_harness()
     make_version(harness, [*MANY, make_case("g1", split="guard"), make_case("s1", split="sealed")])
     proposal = make_proposal(harness, teach(1, 2, 3))
-    unseen = next(case.key for case in MANY if not is_held_in(harness, 1, case.key))
+    unseen = next(case.key for case in MANY if not is_held_in(1, case.key))
     Proposal.objects.filter(pk=proposal.pk).update(shown_keys=[unseen])
 
     step = steps.merge_step(DEV, harness, [Proposal.objects.get(pk=proposal.pk)])
 
-    divided = {case.key for case in MANY if is_held_in(harness, 1, case.key)}
+    divided = {case.key for case in MANY if is_held_in(1, case.key)}
     assert step.held_in == sorted(divided | {unseen})
 
 
@@ -109,4 +109,4 @@ def test_cases_that_came_after_the_step_was_made_are_divided_when_it_is_measured
 
     step = measure(step)
 
-    assert step.held_in == sorted(case.key for case in MANY if is_held_in(harness, 1, case.key))
+    assert step.held_in == sorted(case.key for case in MANY if is_held_in(1, case.key))

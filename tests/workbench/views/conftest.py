@@ -1,17 +1,25 @@
 """The cast of the view tests (a person per role, and somebody outside), and a harness with everything in it."""
 
+import contextlib
+import copy
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.db import transaction
 from django.test import Client
 from django.utils import translation
+from pytest_django import DjangoDbBlocker
 
 from evolution.models import (
     BulkAction,
     Cluster,
     Diagnosis,
+    Exchange,
     FailureCase,
     Harness,
     ImportRun,
@@ -34,6 +42,7 @@ from tests.evolution.measured import (
     steps,
     teach,
 )
+from workbench import case_options
 
 SignIn = Callable[[str], Client]
 
@@ -97,13 +106,51 @@ class World:
         """About a line of the proposal, begun by the operator."""
         return self.proposal.threads.get()
 
+    @property
+    def exchange(self) -> Exchange:
+        """The question that the diagnosis answers."""
+        assert self.diagnosis.exchange is not None
+        return self.diagnosis.exchange
+
     def url(self, path: str = "") -> str:
         return f"/h/{self.harness.name}/{path}"
 
 
+class _Undone(Exception):
+    """Takes back what the world of a module put into the database."""
+
+
+@pytest.fixture(scope="module")
+def built_world(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[World, dict[Path, Path]]]:
+    """One world per module, in a transaction around those of its tests: none of them is without it.
+
+    With it comes a copy of each of its repositories.
+    """
+    kept = tmp_path_factory.mktemp("world")
+    with django_db_blocker.unblock(), contextlib.suppress(_Undone), transaction.atomic():
+        world = make_world()
+        copies = {
+            Path(settings.REPOSITORIES_DIR, path): kept / path
+            for path in Harness.objects.values_list("path", flat=True)
+        }
+        for repository, copied in copies.items():
+            shutil.copytree(repository, copied, symlinks=True)
+        yield world, copies
+        raise _Undone
+
+
 @pytest.fixture
-def world(db: None) -> World:
-    return make_world()
+def world(built_world: tuple[World, dict[Path, Path]], db: None) -> World:
+    """As it was built, whatever other tests of the module did to it."""
+    world, copies = built_world
+    # It knows changes by their numbers, which are those of the next test again.
+    case_options._read.cache_clear()
+    for repository, kept in copies.items():
+        shutil.rmtree(repository, ignore_errors=True)
+        shutil.copytree(kept, repository, symlinks=True)
+    return copy.deepcopy(world)
 
 
 def make_world() -> World:
@@ -145,6 +192,7 @@ def make_diagnosis(cluster: Cluster, case: FailureCase) -> Diagnosis:
     return Diagnosis.objects.create(
         harness=cluster.harness,
         cluster=cluster,
+        exchange=make_exchange(cluster, case),
         part="prompt",
         path="prompts/role.md",
         hypothesis="it does not *know* the price",
@@ -154,3 +202,45 @@ def make_diagnosis(cluster: Cluster, case: FailureCase) -> Diagnosis:
         base_commit="0" * 40,
         model="m",
     )
+
+
+def make_exchange(cluster: Cluster, case: FailureCase, **fields: object) -> Exchange:
+    """A question about the cluster that was answered at the second try."""
+    reply = {
+        "finish_reason": "stop",
+        "model": "m",
+        "prompt_tokens": 60,
+        "completion_tokens": 10,
+        "latency_ms": 700,
+    }
+    values: dict[str, object] = {
+        "purpose": "diagnosis",
+        "model": "m",
+        "request": {
+            "messages": [{"role": "system", "content": "diagnose"}],
+            "parameters": {"temperature": 0},
+        },
+        "replies": [
+            {**reply, "content": "dear me", "problem": "no JSON"},
+            {**reply, "content": '{"cluster_name": "prices"}', "problem": ""},
+        ],
+        "shown": {
+            "round": 1,
+            "cases": [case.pk],
+            "files": ["harness.yaml"],
+            "cut": [
+                {"case": case.pk, "turn": 4, "part": "get_price result", "characters": 3210},
+                {"case": case.pk, "turns": [5, 9]},
+                {"path": "prompts/role.md", "characters": 12},
+            ],
+            "tokens": 900,
+            "budget": 1000,
+        },
+        "prompt_tokens": 120,
+        "completion_tokens": 20,
+        "cost": "0.0125",
+        "currency": "USD",
+        "seconds": 1.5,
+        "created_by": "developer",
+    }
+    return Exchange.objects.create(harness=cluster.harness, cluster=cluster, **{**values, **fields})

@@ -13,10 +13,6 @@ def test_home_goes_to_the_first_agent(world: World, viewer: Client) -> None:
     assert viewer.get("/").headers["Location"] == world.url()
 
 
-def test_home_says_how_to_begin_when_there_is_no_harness(viewer: Client) -> None:
-    assert b"load_demonstration" in viewer.get("/").content
-
-
 def test_the_board_plots_every_measured_version(world: World, viewer: Client) -> None:
     figure = viewer.get(world.url()).context["figure"]
 

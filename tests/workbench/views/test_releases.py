@@ -3,18 +3,11 @@ from django.test import Client
 from evolution.loop.repositories import open_repository
 from evolution.models import Event, Release
 from harness_repo.git.objects import Author
-from tests.evolution.measured import make_harness
 from tests.workbench.views.conftest import World
 
 
 def promote(operator: Client, world: World) -> None:
     operator.post(world.url("steps/1/decide/"), {"decision": "promote", "reason": "better"})
-
-
-def test_a_harness_that_nobody_measured_has_a_page_all_the_same(operator: Client) -> None:
-    answer = operator.get(f"/h/{make_harness().name}/releases/")
-
-    assert "not measured" in answer.content.decode()
 
 
 def test_rolling_back_restores_the_files_and_keeps_history(world: World, operator: Client) -> None:

@@ -81,7 +81,7 @@ CONTENTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.dictionaries(PATHS, CONTENTS, max_size=4), st.dictionaries(PATHS, CONTENTS, max_size=4))
 def test_no_content_makes_it_raise(before: dict[str, bytes], after: dict[str, bytes]) -> None:
     for base, head in ((BASE, {**BASE, **after}), ({**BASE, **before}, {**BASE, **after}), (before, after)):

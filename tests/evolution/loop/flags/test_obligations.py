@@ -3,6 +3,7 @@ import pytest
 from evolution.loop.flags import Flag, FlagKind
 from evolution.loop.flags.obligations import describe_softening
 from tests.evolution.loop.flags.changing import (
+    AFTER,
     BASE,
     CONSTRAINTS,
     LAST_RULE,
@@ -10,6 +11,7 @@ from tests.evolution.loop.flags.changing import (
     STOCK_SKILL,
     edited,
     flag,
+    flag_line,
     kinds,
 )
 
@@ -78,3 +80,20 @@ def test_a_line_below_a_rule_leaves_the_rule_where_it_is() -> None:
 
 def test_a_rewritten_step_of_a_skill_is_no_removed_one() -> None:
     assert flag({STOCK_SKILL: ("查库存。", "查库存，款式也看。")}) == []
+
+
+def test_a_rule_that_a_template_switches_off_is_flagged_beside_it() -> None:
+    text = BASE[CONSTRAINTS].decode()
+    switched_off = text.replace(LAST_RULE, f"{{% if false %}}\n{LAST_RULE}{{% endif %}}\n")
+
+    found = flag({CONSTRAINTS: switched_off})
+
+    assert [(one.kind, one.line) for one in found] == [(FlagKind.RULE_CONDITIONAL, AFTER)]
+    assert found[0].is_dangerous
+    # With all of them in a macro that nobody calls, each is told.
+    assert len(flag({CONSTRAINTS: f"{{% macro m() %}}\n{text}{{% endmacro %}}\n"})) == text.count("\n- ")
+
+
+def test_rules_that_are_said_to_hold_no_longer_are_flagged() -> None:
+    for line in ("Old rules, which no longer hold:", "The rules above are obsolete.", "以下规则已作废："):
+        assert FlagKind.OVERRIDE in [kind for kind, _ in flag_line(line)], line

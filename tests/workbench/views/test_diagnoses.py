@@ -1,0 +1,196 @@
+"""Diagnoses on the page of their cluster: ranked, with what they rest on, decided about, and asked for again."""
+
+import pytest
+from django.test import Client
+from pytest_django import Settings
+
+from evolution.models import DatasetCase, Diagnosis, FailureCase, Job, Proposal
+from tests.workbench.views.conftest import World, make_diagnosis, make_exchange
+
+
+@pytest.fixture
+def blamed(world: World) -> Diagnosis:
+    """A second hypothesis of the same answer, that the judge was wrong; its case is in the dataset."""
+    FailureCase.objects.filter(pk=world.case.pk).update(dataset_case=DatasetCase.objects.get(key="q1"))
+    second = make_diagnosis(world.cluster, world.case)
+    fields = {"exchange": world.exchange, "rank": 2, "part": "judge", "category": "judge_error", "path": ""}
+    Diagnosis.objects.filter(pk=second.pk).update(**fields)
+    second.refresh_from_db()
+    return second
+
+
+def test_hypotheses_stand_in_their_order_with_what_was_shown(
+    world: World, blamed: Diagnosis, viewer: Client
+) -> None:
+    page = viewer.get(world.url("clusters/1/")).content.decode()
+
+    assert page.index(f'id="diagnosis-{world.diagnosis.pk}"') < page.index(f'id="diagnosis-{blamed.pk}"')
+    assert "judge wrong" in page
+    assert "turn 4, get_price result: 3,210 characters cut" in page
+    assert "turns 5-9 left out" in page
+    assert "0.0125 USD" in page
+
+
+def test_the_newest_answer_is_on_top_and_what_failed_since_is_told(world: World, viewer: Client) -> None:
+    make_exchange(world.cluster, world.case, error="the model is away", replies=[])
+
+    context = viewer.get(world.url("clusters/1/")).context
+
+    assert [len(view.hypotheses) for view in context["newest_answers"]] == [0, 1]
+    assert context["earlier_answers"] == []
+
+
+def test_what_is_not_the_harnesss_fault_is_offered_no_draft(
+    world: World, blamed: Diagnosis, developer: Client
+) -> None:
+    page = developer.get(world.url("clusters/1/")).content.decode()
+
+    assert f"/diagnoses/{blamed.pk}/draft/" not in page
+    assert page.count(f"/diagnoses/{blamed.pk}/handle/") == 2
+
+
+def test_cases_go_to_the_judges_calibration_and_back(
+    world: World, blamed: Diagnosis, developer: Client
+) -> None:
+    fields = {"handling": "calibration", "reason": "the reply was right", "cases": [world.case.pk]}
+
+    developer.post(world.url(f"diagnoses/{blamed.pk}/handle/"), fields)
+
+    blamed.refresh_from_db()
+    world.case.refresh_from_db()
+    assert (blamed.state, blamed.handled_as) == ("accepted", "calibration")
+    assert world.case.dataset_case is not None
+    assert world.case.dataset_case.split == "calibration"
+    page = developer.get(world.url("clusters/1/")).content.decode()
+    assert "the reply was right" in page
+
+    developer.post(world.url(f"diagnoses/{blamed.pk}/reopen/"), {"reason": "no, it was wrong"})
+
+    blamed.refresh_from_db()
+    world.case.refresh_from_db()
+    assert (blamed.state, blamed.handled_as) == ("open", "")
+    assert world.case.dataset_case.key == "q1"
+
+
+def test_a_cluster_is_put_aside_with_its_diagnosis(
+    world: World, blamed: Diagnosis, developer: Client
+) -> None:
+    fields = {"handling": "ignored", "reason": "no model can"}
+
+    developer.post(world.url(f"diagnoses/{blamed.pk}/handle/"), fields)
+
+    world.cluster.refresh_from_db()
+    assert world.cluster.state == "ignored"
+
+
+def test_labels_that_were_changed_are_corrected_under_their_key(
+    world: World, blamed: Diagnosis, developer: Client
+) -> None:
+    Diagnosis.objects.filter(pk=blamed.pk).update(part="label")
+    page = developer.get(world.url(f"diagnoses/{blamed.pk}/relabel/")).content.decode()
+    assert f'name="facts-{world.case.pk}"' in page
+    pk = world.case.pk
+    fields = {
+        "handling": "relabelled",
+        "reason": "the price had changed",
+        f"facts-{pk}": "costs 89 yuan | 89\r\n",
+        f"forbidden-{pk}": "",
+        f"split-{pk}": "dev",
+    }
+
+    developer.post(world.url(f"diagnoses/{blamed.pk}/handle/"), fields)
+
+    newest = DatasetCase.objects.filter(key="q1").order_by("-version__number")[0]
+    assert newest.expected["facts"] == [{"fact": "costs 89 yuan", "accept": ["89"]}]
+    assert newest.version.number == 2
+    blamed.refresh_from_db()
+    assert blamed.handled_as == "relabelled"
+
+
+def test_labels_as_they_are_correct_nothing(world: World, blamed: Diagnosis, developer: Client) -> None:
+    Diagnosis.objects.filter(pk=blamed.pk).update(part="label")
+    pk = world.case.pk
+    same = {f"facts-{pk}": "", f"forbidden-{pk}": "", f"split-{pk}": "dev"}
+
+    developer.post(
+        world.url(f"diagnoses/{blamed.pk}/handle/"), {"handling": "relabelled", "reason": "r", **same}
+    )
+
+    blamed.refresh_from_db()
+    assert blamed.handled_as == ""
+    assert not DatasetCase.objects.filter(version__number=2).exists()
+
+
+def test_a_person_blames_another_part(world: World, blamed: Diagnosis, developer: Client) -> None:
+    developer.post(world.url(f"diagnoses/{blamed.pk}/amend/"), {"hypothesis": "the prompt", "part": "prompt"})
+
+    blamed.refresh_from_db()
+    assert (blamed.part, blamed.changes) == ("prompt", ["say the price"])
+
+
+def test_a_model_that_cannot_be_asked_is_said_at_once(world: World, developer: Client) -> None:
+    answer = developer.post(world.url("clusters/1/diagnose/"), {"model": "nobody-knows"}, follow=True)
+
+    assert "rehearsal-diagnoser" in answer.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_another_model_is_asked_by_name(world: World, developer: Client, settings: Settings) -> None:
+    settings.LLM_ENDPOINTS = [{"base_url": "http://localhost:9/v1"}]
+    settings.LLM_MODEL_DIAGNOSER = settings.LLM_MODEL_EDITOR = "small"
+
+    developer.post(world.url("clusters/1/diagnose/"), {"model": "large"})
+    developer.post(world.url(f"diagnoses/{world.diagnosis.pk}/draft/"), {"model": "large"})
+
+    jobs = Job.objects.order_by("pk").values_list("kind", "parameters__model")
+    assert list(jobs) == [("diagnose", "large"), ("draft", "large")]
+    assert world.diagnosis.proposals.filter(model="large").exists()
+
+
+def test_two_answers_are_set_side_by_side(world: World, viewer: Client) -> None:
+    other = make_diagnosis(world.cluster, world.case)
+    Diagnosis.objects.filter(pk=other.pk).update(part="tool", path="tools/x.yaml")
+    make_exchange(world.cluster, world.case, error="gone", replies=[])
+
+    context = viewer.get(world.url("clusters/1/diagnoses/compare/")).context
+    compared = context["compared"]
+
+    assert (context["first"].exchange, context["second"].exchange) == (world.exchange, other.exchange)
+    assert (compared.same_part, compared.same_category) == (False, True)
+    assert (compared.both_cases, compared.all_cases, compared.both_quotes) == (1, 1, 1)
+
+
+def test_an_answer_about_another_cluster_is_not_compared(world: World, viewer: Client) -> None:
+    address = world.url("clusters/1/diagnoses/compare/")
+
+    assert viewer.get(f"{address}?first=99999").status_code == 404
+    assert "no two answers" in viewer.get(address).content.decode()
+
+
+def test_two_drafts_are_set_side_by_side_and_against_each_other(world: World, viewer: Client) -> None:
+    other = world.step.proposals.get()
+    Proposal.objects.filter(pk=other.pk).update(diagnosis=world.diagnosis, model="large")
+    make_exchange(world.cluster, world.case, purpose="draft", proposal=other, cost="0.5", seconds=3)
+
+    both = viewer.get(world.url("proposals/compare/"))
+    between = viewer.get(world.url(f"proposals/compare/?first={other.pk}&show=between"))
+
+    drafts = both.context["drafts"]
+    assert {draft.proposal.pk for draft in drafts} == {other.pk, world.proposal.pk}
+    assert "0.500 USD" in both.content.decode()
+    assert both.context["is_one_diagnosis"]
+    anchors = [file.anchor for draft in drafts for file in draft.diff.files]
+    assert len(set(anchors)) == len(anchors) == 2
+    # What the first teaches and the second does not, from head to head.
+    assert between.context["between"].files[0].path == "prompts/role.md"
+
+
+def test_the_page_of_a_draft_leads_to_its_question_and_its_rival(world: World, viewer: Client) -> None:
+    other = world.step.proposals.get()
+    Proposal.objects.filter(pk=other.pk).update(diagnosis=world.diagnosis, model="large")
+    asked = make_exchange(world.cluster, world.case, purpose="draft", proposal=world.proposal)
+
+    page = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+
+    assert world.url(f"exchanges/{asked.pk}/") in page
+    assert f"compare/?first={other.pk}&amp;second={world.proposal.pk}" in page
