@@ -11,6 +11,7 @@ from evolution.actors import Actor
 from evolution.errors import MoveRefused, StaleState
 from evolution.models import Event
 from evolution.states import MOVES, is_allowed
+from harness_repo.runtime.storable import make_storable
 
 
 @dataclass(frozen=True)

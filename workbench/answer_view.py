@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evolution.models import Diagnosis, Event
+from evolution.models import Diagnosis, Event, Proposal
 from evolution.queries.clusters import Quote, list_quotes
-from evolution.queries.diagnoses import Answer, ShownCase, list_decisions, list_shown_cases
+from evolution.queries.diagnoses import Answer, ShownCase, list_decisions, list_shown_cases, list_twins
 from evolution.states import DiagnosisState, ProposalState
 from workbench.fault_names import is_outside
 from workbench.shown_view import ShownView, view_shown
@@ -26,6 +26,8 @@ class HypothesisView:
     cases: list[ShownCase] = field(default_factory=list)
     # case -> where it went wrong first
     wrong_turns: list[dict[str, Any]] = field(default_factory=list)
+    # drafts for other clusters of the very same changes of the same file
+    twins: list[Proposal] = field(default_factory=list)
 
     @property
     def is_outside(self) -> bool:
@@ -87,6 +89,7 @@ def view_hypothesis(diagnosis: Diagnosis, decision: Event | None = None) -> Hypo
         decision if diagnosis.state != DiagnosisState.OPEN else None,
         list_shown_cases(diagnosis) if is_waiting and not diagnosis.handled_as else [],
         [row for row in diagnosis.first_wrong_turns if isinstance(row, dict)],
+        list_twins(diagnosis),
     )
 
 
@@ -139,7 +142,15 @@ def _is_same(best: Sequence[Diagnosis | None], field_name: str) -> bool | None:
 
 
 def _find_like(diagnosis: Diagnosis, other: Answer) -> int | None:
+    """The rank of the one that blames the same file, else the same part; of several the one that is most alike."""
     same_path = [each for each in other.diagnoses if diagnosis.path and each.path == diagnosis.path]
     same_part = [each for each in other.diagnoses if each.part == diagnosis.part and not each.path]
     found = same_path or same_part
-    return found[0].rank if found else None
+    return max(found, key=lambda each: _likeness(diagnosis, each)).rank if found else None
+
+
+def _likeness(one: Diagnosis, other: Diagnosis) -> tuple[bool, bool, int, int]:
+    """Of two that blame the same: whether words and kind of fault are the same, too, and how many cases both quote."""
+    cases = [{row.get("case") for row in each.evidence if isinstance(row, dict)} for each in (one, other)]
+    same_text = one.hypothesis == other.hypothesis
+    return same_text, one.category == other.category, len(cases[0] & cases[1]), -other.rank

@@ -39,6 +39,11 @@ class Place:
     chosen: str
     own: str
 
+    @property
+    def has_same(self) -> bool:
+        """Whether a side has lines of the base that it did not change."""
+        return not set(self.base).isdisjoint((*self.ours, *self.theirs))
+
 
 @dataclass(frozen=True)
 class ConflictView:
@@ -66,6 +71,8 @@ class ConflictView:
     settled: SettledView | None = None
     # whose earlier decision is proposed where a place was found again
     recalled_by: str = ""
+    # at some place that text lacks lines that are new on a side
+    drops_lines: bool = False
 
     @property
     def places(self) -> int:
@@ -101,13 +108,16 @@ def view_conflict(
         resolution=resolution,
         settled=settled,
         recalled_by=recalled.by if recalled and not typed else "",
+        drops_lines=bool(recalled and recalled.incomplete and not typed),
     )
 
 
 def _propose(recalled: Recalled | None) -> dict[str, str]:
-    """As a form would send what was decided before."""
-    places = recalled.places if recalled else {}
-    chosen = {f"choice-{number}": Side.OWN.value for number in places}
+    """As a form would send what was decided before; chosen only where that drops nothing that a side has new."""
+    if recalled is None:
+        return {}
+    places = recalled.places
+    chosen = {f"choice-{number}": Side.OWN.value for number in places if number not in recalled.incomplete}
     return chosen | {f"own-{number}": text for number, text in places.items()}
 
 

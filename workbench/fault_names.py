@@ -54,6 +54,11 @@ def list_parts() -> list[tuple[str, str]]:
     return [(part, name_part(part)) for part in (*harness, *sorted(NOT_THE_HARNESS))]
 
 
+def list_outside_parts() -> list[tuple[str, str]]:
+    """What is to blame where the harness is not."""
+    return [(part, name_part(part)) for part in sorted(NOT_THE_HARNESS)]
+
+
 def is_outside(part: str) -> bool:
     """Whether no change of the harness would mend it."""
     return part in NOT_THE_HARNESS

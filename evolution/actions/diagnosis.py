@@ -51,6 +51,7 @@ def amend_diagnosis(
     hypothesis: str | None = None,
     changes: Sequence[str] | None = None,
     part: str | None = None,
+    *,
     path: str | None = None,
 ) -> None:
     """Correct what the model said; drafts made from now on follow the correction.

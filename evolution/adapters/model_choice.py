@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from evolution.adapters.chat import configured_endpoints, model_name
+from evolution.adapters.chat import configured_endpoints, model_name, rehearsal_name
 from evolution.errors import LoopError
 
 
@@ -33,7 +33,9 @@ def list_models(role: str) -> ModelChoice:
 def check_model(role: str, name: str) -> None:
     """Raises LoopError where no endpoint can be asked for a model of this name; "" is that of the role."""
     choice = list_models(role)
-    if not name or choice.is_open or name in choice.names:
+    # A server that takes any name has no rehearsal model either.
+    is_taken = choice.is_open and name != rehearsal_name(role)
+    if not name or is_taken or name in choice.names:
         return
     known = ", ".join(choice.names) or "-"
     text = _("no endpoint can be asked for %(model)s; those that can be asked are: %(known)s")

@@ -3,18 +3,19 @@
 Made anew whenever the branch moves. How the predictions in it come out is `predictions`'.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from evolution.loop.explained import list_explained
 from evolution.loop.growth import measure_growth
 from evolution.loop.proposal_flags import count_flags
 from evolution.loop.repositories import open_repository
 from evolution.loop.risk import find_risk, find_touched
 from evolution.loop.rules import Rule, RuleChanges, compare_rules
-from evolution.models import FailureCase, Proposal
-from evolution.states import CaseState
+from evolution.models import Proposal
 from harness_repo.git.diffs import FileDiff, parse_diff
+from harness_repo.runtime.storable import make_storable
 
 # Longer lists say little; the numbers are kept. Predictions are scored only where all cases at risk are listed.
 MOST_AT_RISK = 5_000
@@ -25,18 +26,18 @@ LONGEST_RULE = 500
 def build_manifest(proposal: Proposal, head: str, effect: str, risks: list[str]) -> dict[str, Any]:
     """Return the manifest for what the branch at `head` changes of the proposal's base.
 
-    `expected_fixes` are ids of failure cases and `expected_keys` the keys of their dataset cases; `at_risk` are keys
-    of dev cases, the first MOST_AT_RISK of `at_risk_total`, by the results of `measured_on` (an evaluation's id, None
-    when nothing of the base is measured), and `reach` says what of the change how many of them used. `rules` holds
-    what `compare_rules` found, `growth` what `measure_growth` did, `flags` how many there are (`total`, `dangerous`),
-    `files` the changed lines of each file.
+    `expected_fixes` are ids of the failure cases that its hypothesis explains, and `expected_keys` the keys of their
+    dataset cases; `at_risk` are keys of dev cases, the first MOST_AT_RISK of `at_risk_total`, by the results of
+    `measured_on` (an evaluation's id, None when nothing of the base is measured), and `reach` says what of the change
+    how many of them used. `rules` holds what `compare_rules` found, `growth` what `measure_growth` did, `flags` how
+    many there are (`total`, `dangerous`), `files` the changed lines of each file.
     """
     repository = open_repository(proposal.harness)
     base_files, head_files = repository.files(proposal.base_commit), repository.files(head)
     touched = find_touched(base_files, head_files)
     risk = find_risk(proposal, touched)
-    fixes = list(_failures(proposal))
     diagnosis = proposal.diagnosis
+    fixes = list_explained(diagnosis) if diagnosis is not None else []
     manifest: dict[str, Any] = {
         "evidence": diagnosis.evidence if diagnosis else [],
         "expected_fixes": [case.pk for case in fixes],
@@ -83,10 +84,3 @@ def _count_lines(file: FileDiff) -> dict[str, Any]:
         "added": kinds.count("+"),
         "removed": kinds.count("-"),
     }
-
-
-def _failures(proposal: Proposal) -> Iterable[FailureCase]:
-    if proposal.diagnosis is None:
-        return []
-    members = FailureCase.objects.filter(cluster_id=proposal.diagnosis.cluster_id, state=CaseState.OPEN)
-    return members.select_related("dataset_case").order_by("pk")

@@ -4,7 +4,7 @@ A prediction of a case counts where it could come true: of a fix, where the case
 where it passed. Cases without a score on both sides, and evaluations that can't be compared, say nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from evolution.loop.flips import CasePair, Flip, flip_case
 from evolution.loop.locks import lock_record
 from evolution.loop.regressions import load_pairs, run_facts
 from evolution.loop.repositories import open_repository
+from evolution.loop.reviews import is_edited
 from evolution.loop.verdict import compare_facts
 from evolution.models import Evaluation, Proposal, Step
 from evolution.states import Split
@@ -96,14 +97,19 @@ def _count(predicted: set[str], happened: set[str], possible: set[str]) -> Hits:
 def _count_regressions(
     pairs: Sequence[CasePair], flips: dict[str, Flip], manifest: dict[str, Any]
 ) -> Hits | None:
-    at_risk = manifest.get("at_risk") or []
-    is_whole = len(at_risk) == manifest.get("at_risk_total", 0)
-    if not is_whole or manifest.get("measured_on") is None:
+    if not _knows_risk(manifest):
         return None
+    at_risk = manifest.get("at_risk") or []
     dev = {pair.key for pair in pairs if pair.split == Split.DEV}
     passing = {key for key in dev if flips.get(key) in {Flip.BROKEN, Flip.STILL_PASSING}}
     broken = {key for key in dev if flips.get(key) == Flip.BROKEN}
     return _count(set(at_risk), broken, passing)
+
+
+def _knows_risk(manifest: Mapping[str, Any]) -> bool:
+    """Whether all cases at risk are listed, and rest on results."""
+    is_whole = len(manifest.get("at_risk") or []) == manifest.get("at_risk_total", 0)
+    return is_whole and manifest.get("measured_on") is not None
 
 
 def settle_predictions(evaluation: Evaluation) -> None:
@@ -126,20 +132,42 @@ def settle_alone(proposal: Proposal) -> None:
         return
     if base is None or base.commit != proposal.base_commit or not _is_comparable(base, candidate):
         return
-    _store(proposal, "alone", load_pairs(base, candidate), base, candidate)
+    pairs = load_pairs(base, candidate)
+    _store(proposal, "alone", pairs, base, candidate, is_edited=is_edited(proposal))
 
 
 def settle_step_predictions(step: Step) -> None:
-    """Score the predictions of all proposals of a measured step; what it fixed is credited to each of them."""
+    """Score the predictions of all proposals of a measured step; what it fixed is credited to each of them.
+
+    For a drafter's record, `pooled` is the score of all that its model predicted of the step, which happened once.
+    """
     base, candidate = step.base_evaluation, step.candidate_evaluation
     if base is None or candidate is None or not _is_comparable(base, candidate):
         return
     pairs = load_pairs(base, candidate)
     proposals = list(step.merged.order_by("pk"))
-    for proposal in proposals:
-        if _is_in(proposal, step):
-            shared = [other.pk for other in proposals if other != proposal]
-            _store(proposal, "step", pairs, base, candidate, step=step.number, shared_with=shared)
+    measured = [proposal for proposal in proposals if _is_in(proposal, step)]
+    edited = {proposal.pk for proposal in measured if is_edited(proposal)}
+    for proposal in measured:
+        shared = [other.pk for other in proposals if other != proposal]
+        more: dict[str, Any] = {"step": step.number, "shared_with": shared}
+        mine = [each for each in measured if each.model == proposal.model and each.pk not in edited]
+        if proposal in mine:
+            more["pooled"] = asdict(_pool(pairs, mine))
+        _store(proposal, "step", pairs, base, candidate, is_edited=proposal.pk in edited, **more)
+
+
+def _pool(pairs: Sequence[CasePair], proposals: Sequence[Proposal]) -> Score:
+    """The score of what several proposals predict together: each case is predicted, and flips, once."""
+    manifests = [proposal.manifest for proposal in proposals]
+    at_risk = {key for manifest in manifests for key in manifest.get("at_risk") or ()}
+    together = {
+        "expected_keys": {key for manifest in manifests for key in manifest.get("expected_keys") or ()},
+        "at_risk": at_risk,
+        "at_risk_total": len(at_risk),
+        "measured_on": manifests[0].get("measured_on") if all(map(_knows_risk, manifests)) else None,
+    }
+    return score_prediction(pairs, together, {key for each in proposals for key in each.shown_keys})
 
 
 def _is_comparable(base: Evaluation, candidate: Evaluation) -> bool:

@@ -227,7 +227,7 @@ def _commit_draft(proposal: Proposal, draft: Draft, author: Author) -> str:
     if not proposal.branch:
         proposal.slug = told.slug
         proposal.branch = f"proposal/{proposal.pk}-{told.slug}"
-    words = {"title": told.title, "summary": told.summary, "model": author.name}
+    words: dict[str, Any] = {"title": told.title, "summary": told.summary, "model": author.name}
     words |= {"expected_effect": told.expected_effect, "risks": told.risks}
     proposal.manifest = {**proposal.manifest, UNRECORDED: words}
     proposal.shown_keys = draft.keys

@@ -104,16 +104,19 @@ def _pieces_by_turn(brief: CaseBrief) -> list[list[str]]:
     for message in _rows(trajectory, "messages"):
         if message.get("role") == "assistant":
             turns.append([])
-        said = {key: value for key, value in message.items() if key in ("content", "reasoning", "tool_calls")}
-        turns[-1] += _pieces(said, whole=("tool_calls",))
+        spoken = {
+            key: value for key, value in message.items() if key in ("content", "reasoning", "tool_calls")
+        }
+        turns[-1] += _pieces(spoken, whole=("tool_calls",))
     # A source may have recorded its calls alone.
     for call in _rows(trajectory, "tool_calls"):
         _put(turns, call.get("turn"), [*_pieces(call), *_forms(call)])
     for part in ("calls", "hooks"):
         for row in _rows(trajectory, part):
             _put(turns, row.get("turn"), list(_pieces(row)))
-    # The last answer is the reply, where no hook wrote it anew.
-    _put(turns, max(1, len(turns) - 1), list(_pieces(brief.reply)))
+    # After the answer there may be more calls: the reply is of the last turn only where no message has it.
+    said = {piece for pieces in turns for piece in pieces}
+    _put(turns, max(1, len(turns) - 1), [piece for piece in _pieces(brief.reply) if piece not in said])
     return turns
 
 

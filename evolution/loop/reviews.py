@@ -83,6 +83,15 @@ def find_authors(proposal: Proposal, head: str = "") -> set[str]:
     return found
 
 
+def is_edited(proposal: Proposal) -> bool:
+    """Whether a commit of the branch is none of the editor's: people's words are in it. Merges alone are no edit."""
+    if not proposal.head_commit:
+        return False
+    drafts = _list_drafts(Event.objects.filter(target_kind="proposal", target_id=proposal.pk))
+    commits = open_repository(proposal.harness).log_between(proposal.base_commit, proposal.head_commit)
+    return any(info.sha not in drafts and len(info.parents) == 1 for info in commits)
+
+
 def _list_drafts(events: QuerySet[Event]) -> set[str]:
     """The commits that the editor made: see `proposals`, which alone says what files a commit of it changed."""
     recorded = events.filter(verb="proposal.committed", actor=SYSTEM.name, data__has_key="files")

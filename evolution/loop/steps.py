@@ -22,8 +22,10 @@ from evolution.loop.evaluation import (
 from evolution.loop.held_in import list_step_held_in
 from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.predictions import settle_predictions
+from evolution.loop.proposals import branch_head
 from evolution.loop.rebasing import BuiltRebase, build_rebase, move_branches, record_rebase
 from evolution.loop.regressions import store_verdict
+from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import is_approved
 from evolution.loop.step_merges import build_step, explain_git_errors, find_base, move_step_branch
 from evolution.models import Evaluation, Harness, Proposal, Step, Verdict
@@ -71,7 +73,7 @@ def _check_start(harness: Harness, proposals: Sequence[Proposal]) -> None:
     if undecided is not None:
         raise LoopError(_("step %(number)d is undecided; decide it first") % {"number": undecided.number})
     if not proposals:
-        raise LoopError(_("a step needs at least one confirmed proposal"))
+        raise LoopError(_("a step needs at least one approved proposal"))
     for proposal in proposals:
         _check_proposal(harness, proposal)
 
@@ -79,8 +81,10 @@ def _check_start(harness: Harness, proposals: Sequence[Proposal]) -> None:
 def _check_proposal(harness: Harness, proposal: Proposal) -> None:
     if proposal.harness_id != harness.pk or proposal.state != ProposalState.CONFIRMED:
         raise LoopError(
-            _("%(proposal)s is not confirmed for this harness; confirm it first") % {"proposal": proposal}
+            _("%(proposal)s is not approved for this harness; approve it first") % {"proposal": proposal}
         )
+    if branch_head(open_repository(proposal.harness), proposal) not in (None, proposal.head_commit):
+        raise LoopError(_("the branch of %(proposal)s has moved; look at it again") % {"proposal": proposal})
     # It may have been confirmed before the harness needed a second reviewer.
     if proposal.harness.needs_second_reviewer and not is_approved(proposal):
         raise LoopError(

@@ -263,7 +263,7 @@ def _start_step(harness: Harness) -> NextAction | None:
     confirmed = harness.proposals.filter(state=ProposalState.CONFIRMED).count()
     if not confirmed:
         return None
-    return NextAction(_("Start a step; confirmed proposals: %(count)d.") % {"count": confirmed}, "steps")
+    return NextAction(_("Start a step; approved proposals: %(count)d.") % {"count": confirmed}, "steps")
 
 
 def _stop_early(harness: Harness) -> NextAction | None:

@@ -9,12 +9,14 @@ from django.db.models import Prefetch
 from evolution.models import Cluster, DatasetCase, Diagnosis, Event, Exchange, FailureCase, Proposal
 from evolution.queries.case_page import list_dataset_places
 from evolution.queries.exchanges import count_replies
-from evolution.states import DiagnosisState, ExchangePurpose
+from evolution.states import DiagnosisState, ExchangePurpose, ProposalState
 
 # The verbs of what people decide about a diagnosis.
 DECISIONS = ("diagnosis.accepted", "diagnosis.rejected", "diagnosis.handled")
 # Cases that people choose from.
 MOST_CASES = 40
+# Proposals that are told to be the same.
+MOST_TWINS = 5
 
 
 @dataclass(frozen=True)
@@ -106,3 +108,15 @@ def list_shown_cases(diagnosis: Diagnosis, *, with_places: bool = False) -> list
         )
         for case in chosen
     ]
+
+
+def list_twins(diagnosis: Diagnosis) -> list[Proposal]:
+    """Living drafts for other clusters whose diagnoses ask for the very same changes of the same file, oldest first."""
+    if not diagnosis.path or not diagnosis.changes:
+        return []
+    proposals = Proposal.objects.filter(
+        harness=diagnosis.harness_id, diagnosis__path=diagnosis.path, diagnosis__changes=diagnosis.changes
+    )
+    living = proposals.exclude(state__in=(ProposalState.REJECTED, ProposalState.FAILED))
+    others = living.exclude(diagnosis__cluster=diagnosis.cluster_id).select_related("diagnosis__cluster")
+    return list(others.defer("diagnosis__cluster__centroid", "diagnosis__output").order_by("pk")[:MOST_TWINS])

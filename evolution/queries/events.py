@@ -2,6 +2,7 @@
 
 import csv
 import json
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -18,6 +19,10 @@ FORMATS = ("jsonl", "csv")
 COLUMNS = (
     "id", "at", "actor", "verb", "target_kind", "target_id", "harness_id", "harness", "reason", "data",
 )  # fmt: skip
+# By which a spreadsheet knows a formula, the wide ones in East Asia.
+_FORMULA_SIGNS = tuple("=+-@＝＋－＠")
+# Unicode's controls, format characters and separators.
+_NOT_SHOWN = "CZ"
 # Rows that are held at once while all are written.
 _CHUNK = 2_000
 
@@ -115,9 +120,11 @@ def _write_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 
 
 def _as_text(value: object) -> object:
-    """A cell that no spreadsheet takes for a formula."""
-    is_formula = isinstance(value, str) and value.lstrip().startswith(("=", "+", "-", "@", "\t", "\r"))
-    return f"'{value}" if is_formula else value
+    """A cell that no spreadsheet takes for a formula, whatever that does not show stands before the sign."""
+    if not isinstance(value, str):
+        return value
+    shown = (letter for letter in value if unicodedata.category(letter)[0] not in _NOT_SHOWN)
+    return f"'{value}" if next(shown, "") in _FORMULA_SIGNS else value
 
 
 def newest_event(harness: Harness) -> str:

@@ -1,6 +1,6 @@
 """What a proposal's page says of its manifest: the cases it names, its scores, and its drafter's record."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -163,12 +163,17 @@ def view_prediction(proposal: Proposal) -> ScoreView | None:
 
 @dataclass(frozen=True)
 class DrafterHistory:
-    """What became of the predictions of one drafter on one harness, pooled over its measured proposals."""
+    """What became of the predictions of one drafter on one harness, pooled over what was measured of it.
+
+    A step that has several of its proposals counts once, and proposals that people have edited not at all.
+    """
 
     model: str
     proposals: int
     # of them, how many were measured in a step together with others
     shared: int
+    # measured ones that are left out since people have edited them
+    edited: int = 0
     rows: list[PredictionView] = field(default_factory=list)
 
 
@@ -177,19 +182,27 @@ def read_history(harness: Harness, model: str) -> DrafterHistory | None:
     if not model:
         return None
     proposals = Proposal.objects.filter(harness=harness, model=model).exclude(prediction={})
-    scores = [
+    found = [
         score
         for proposal in proposals.only("prediction", "head_commit")
         if (score := best_prediction(proposal)) is not None
     ]
+    scores = [score for score in found if not score.get("is_edited")]
     if not scores:
         return None
     pooled: dict[str, Hits] = {}
-    for score in scores:
+    for score in _each_once(scores):
         for name, hits in _read_hits(score).items():
             pooled[name] = pooled.get(name, Hits()) + hits
     shared = sum(bool(score.get("shared_with")) for score in scores)
-    return DrafterHistory(model, len(scores), shared, _rows(pooled))
+    return DrafterHistory(model, len(scores), shared, len(found) - len(scores), _rows(pooled))
+
+
+def _each_once(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The scores, those of one measured step as the one of all together."""
+    alone = [score for score in scores if not score.get("pooled")]
+    steps = {score["candidate"]: score["pooled"] for score in scores if score.get("pooled")}
+    return [*alone, *steps.values()]
 
 
 def _read_hits(score: Mapping[str, Any]) -> dict[str, Hits]:

@@ -1,6 +1,6 @@
 """Evolution steps, what each decision rests on, and what stopping would bring."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Prefetch, QuerySet
@@ -17,6 +17,7 @@ from evolution.models import ConflictResolution, DatasetCase, Harness, Proposal,
 from evolution.queries.scores import ScoreRow, score_overall
 from harness_repo.git.conflicts import FileConflict
 from harness_repo.git.errors import HarnessRepoError
+from harness_repo.git.markedfile import Clash
 from harness_repo.git.repository import MAIN
 
 
@@ -103,6 +104,8 @@ class Recalled:
 
     by: str
     places: dict[int, str]
+    # those of the places where a side only added lines, and the text lacks them: as it is, it would drop them
+    incomplete: frozenset[int] = frozenset()
 
 
 def recall_conflict(harness: Harness, conflict: FileConflict) -> Recalled | None:
@@ -115,8 +118,26 @@ def recall_conflict(harness: Harness, conflict: FileConflict) -> Recalled | None
             if text is not None
         }
         if places:
-            return Recalled(earlier.decided_by, places)
+            return Recalled(earlier.decided_by, places, _list_incomplete(conflict, places))
     return None
+
+
+def _list_incomplete(conflict: FileConflict, places: Mapping[int, str]) -> frozenset[int]:
+    clashes = [part for part in conflict.parts if isinstance(part, Clash)]
+    return frozenset(
+        number
+        for number, text in places.items()
+        if _list_added_lines(clashes[number - 1]) - {line.rstrip() for line in text.split("\n")}
+    )
+
+
+def _list_added_lines(clash: Clash) -> set[str]:
+    """What a side has put beside the base's lines that stay; where it changed these, both sides' may be one now."""
+    base, *sides = (
+        {line.rstrip() for line in side.decode("utf-8", "replace").split("\n")}
+        for side in (clash.base, clash.ours, clash.theirs)
+    )
+    return {line for side in sides if base <= side for line in side - base}
 
 
 def is_outdated(step: Step, forecast: MergeForecast) -> bool:

@@ -15,6 +15,7 @@ from evolution.adapters import chat
 from evolution.adapters.chat import build_model, configured_endpoints
 from evolution.adapters.clustering import build_clusterer
 from evolution.adapters.embedding import shared_embedder
+from evolution.adapters.model_choice import check_model
 from evolution.errors import LoopError, StaleState
 from evolution.loop.cluster_naming import name_with_model
 from evolution.loop.clusters import cluster_failures
@@ -22,6 +23,7 @@ from evolution.loop.diagnosis import diagnose_cluster
 from evolution.loop.jobs import beat_job, claim_job, fail_job, finish_job, job_progress, requeue_lost_jobs
 from evolution.loop.proposals import draft_proposal, fail_abandoned_drafts, fail_draft
 from evolution.models import Cluster, Job, Proposal
+from evolution.ports import NamedModel
 from evolution.states import JobKind
 from evolution.tasks.assigning import assign_new
 from evolution.tasks.branches import fetch_asked, push_asked
@@ -119,16 +121,23 @@ def _cluster(job: Job) -> tuple[dict[str, Any], str]:
 def _diagnose(job: Job) -> tuple[dict[str, Any], str]:
     cluster = Cluster.objects.select_related("harness").get(pk=job.target_id or 0)
     job_progress(job, 0, 1, "asking the diagnoser")
-    model = build_model(chat.Role.DIAGNOSER, str(job.parameters.get("model") or ""))
+    model = _model(job, chat.Role.DIAGNOSER)
     found = diagnose_cluster(_actor(job), cluster, model, job)
     return {"diagnosis": found[0].pk, "diagnoses": [each.pk for each in found]}, found[0].hypothesis
 
 
 def _draft(job: Job) -> tuple[dict[str, Any], str]:
     proposal = _proposal(job)
-    model = build_model(chat.Role.EDITOR, str(job.parameters.get("model") or ""))
+    model = _model(job, chat.Role.EDITOR)
     draft_proposal(proposal, model, partial(job_progress, job), job)
     return {"proposal": proposal.pk, "commit": proposal.head_commit}, proposal.title
+
+
+def _model(job: Job, role: chat.Role) -> NamedModel:
+    """The model that was asked for, else that of the role; LoopError where there is no such model."""
+    name = str(job.parameters.get("model") or "")
+    check_model(role, name)
+    return build_model(role, name)
 
 
 def _proposal(job: Job) -> Proposal:

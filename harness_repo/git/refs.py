@@ -21,6 +21,8 @@ SOURCE_TAGS = "refs/source-tags/"
 # What git says when a ref is not where the caller expects it.
 _MOVED = ("but expected", "reference already exists", "unable to resolve")
 _SYMBOLIC = b"ref: "
+# Of the next command of update-ref: a branch that was made to stand for another, main say, does not move that.
+_ITSELF = "option no-deref\0"
 _MAX_STEPS = 5
 _OBJECT_ID = re.compile(rb"[0-9a-f]{40}")
 

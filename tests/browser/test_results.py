@@ -52,7 +52,7 @@ def test_unticking_clears_the_conflict_and_frees_the_button(
     expect(page.locator("#chosen").get_by_role("checkbox").last).to_be_focused()
     expect(start).to_be_enabled()
     page.locator("#chosen").get_by_role("checkbox").first.uncheck()
-    expect(page.get_by_text("Choose at least one confirmed proposal.")).to_be_visible()
+    expect(page.get_by_text("Choose at least one approved proposal.")).to_be_visible()
     page.locator("#chosen").get_by_role("checkbox").last.check()
     expect(start).to_be_enabled()
     start.click()

@@ -31,7 +31,7 @@ from tests.evolution.tasks.test_drafts_over_http import reaching_out
 
 pytestmark = pytest.mark.django_db
 
-WORDS = "回复里不要念编号"
+WORDS = "再加一条：回复里不要念编号"
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from evolution.queries.case_filters import CaseFilter
 from evolution.queries.diagnoses import list_answers, list_standing
 from evolution.queries.events import list_events_about
 from evolution.queries.releases import list_release_days
-from evolution.states import CaseState, JobKind
+from evolution.states import CaseState, DiagnosisState, JobKind
 from workbench.access import Request, get_for, told
 from workbench.answer_view import view_answers
 from workbench.charts import timeline_figure
-from workbench.fault_names import list_parts
+from workbench.fault_names import list_outside_parts, list_parts
 from workbench.forms import MembersForm
 from workbench.next_steps import find_next_step
 from workbench.rendering import refresh_when_done, render_page
@@ -75,10 +75,16 @@ def _diagnoses(cluster: Cluster, harness: Harness) -> dict[str, Any]:
         "answers": views,
         "newest_answers": views[: newest + 1],
         "earlier_answers": views[newest + 1 :],
+        "earlier_open": sum(
+            each.diagnosis.state == DiagnosisState.OPEN
+            for view in views[newest + 1 :]
+            for each in view.hypotheses
+        ),
         "next": find_next_step(cluster, harness.name, list_standing(answers)),
         "diagnosers": list_models(ModelRole.DIAGNOSER),
         "editors": list_models(ModelRole.EDITOR),
         "parts": list_parts(),
+        "outside_parts": list_outside_parts(),
         "datasets": harness.datasets.order_by("name"),
     }
 

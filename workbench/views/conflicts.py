@@ -167,16 +167,15 @@ def _act(request: Request, page: ConflictsPage) -> bool:
 
 def _next_place(request: Request, page: ConflictsPage) -> str:
     """This page as long as something is open; then where people came from."""
-    if request.POST.get("decision") == "send_back":
+    decision = request.POST.get("decision")
+    if decision == "send_back":
         return page.back
     forecast = step_queries.foresee_merge(page.harness, page.proposals)
-    if (
-        request.POST.get("decision") in {"settle", "confirm"}
-        and forecast.is_known
-        and forecast.conflict is None
-    ):
+    if decision in {"settle", "confirm"} and forecast.is_known and forecast.conflict is None:
         messages.success(request, _("Everything is settled: they fit together."))
         return page.back
+    if decision == "settle" and forecast.conflict:
+        messages.success(request, _("Settled. Below is what is open still."))
     return page.address
 
 

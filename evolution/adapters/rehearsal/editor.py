@@ -10,6 +10,7 @@ import yaml
 
 from evolution.adapters.rehearsal import sentences
 from evolution.adapters.rehearsal.briefs import HarnessView
+from evolution.adapters.rehearsal.feedback import NotUnderstood
 from evolution.adapters.rehearsal.line_comments import heed_all
 from evolution.adapters.rehearsal.policy import Turn
 from evolution.adapters.rehearsal.redraft import change_text, read_draft, replacing
@@ -23,6 +24,8 @@ from harness_repo.runtime.chat import ChatRequest
 
 MAX_DESCRIPTION = 1024
 MAX_TITLE = 120
+# Of a reviewer's words, where they are told back.
+LONGEST_SAID = 200
 FRONT_MATTER = re.compile(r"^---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 
 
@@ -87,16 +90,22 @@ def draft(diagnosis: dict[str, Any], drafting: Drafting, feedback: str = "") -> 
         sentences.read_change(str(text), view.rules_path()) for text in diagnosis.get("changes") or [] if text
     ]
     drafted = drafting.changes(told)
-    changes = drafted
+    changes, not_understood = drafted, ""
     if feedback:
-        changes = heed_all(feedback, view, str(diagnosis.get("path") or ""), drafted)
+        try:
+            changes = heed_all(feedback, view, str(diagnosis.get("path") or ""), drafted)
+        except NotUnderstood as words:
+            # Better nothing than a reviewer's remark as a rule of the agent.
+            changes, not_understood = [], str(words)
     evidence = [entry for entry in diagnosis.get("evidence") or [] if isinstance(entry, dict)]
     cases = ("、" if zh else ", ").join(str(entry.get("case", "")) for entry in evidence)
     return {
         "title": _title(changes, chinese=zh),
         "slug": _slug(changes),
-        "summary": _summary(str(diagnosis.get("hypothesis", "")), changes, chinese=zh),
-        "edits": drafting.edits(changes, drafted),
+        "summary": _refusal(not_understood, chinese=zh)
+        if not_understood
+        else _summary(str(diagnosis.get("hypothesis", "")), changes, chinese=zh),
+        "edits": [] if not_understood else drafting.edits(changes, drafted),
         "expected_effect": say(
             "draft.effect",
             chinese=zh,
@@ -112,6 +121,11 @@ def _summary(hypothesis: str, changes: Sequence[Change], *, chinese: bool) -> st
         return say("draft.nothing_because", chinese=chinese, hypothesis=hypothesis)
     told = ("；" if chinese else "; ").join(_in_words(change, chinese=chinese) for change in changes)
     return say("draft.summary", chinese=chinese, hypothesis=hypothesis, changes=told)
+
+
+def _refusal(words: str, *, chinese: bool) -> str:
+    known = say("draft.known", chinese=chinese)
+    return say("draft.not_understood", chinese=chinese, said=clip(words, LONGEST_SAID), known=known)
 
 
 def _applied(edits: Sequence[dict[str, Any]], view: HarnessView) -> dict[str, str]:

@@ -38,7 +38,12 @@ _DROP = (
     re.compile(rf"(?:删掉|删除|删去|去掉|拿掉)\s*{_Q}"),
     re.compile(rf"(?:remove|drop|delete|take out)\s+{_Q}", re.IGNORECASE),
 )
-_PLEASE = re.compile(r"^(?:请|麻烦|please)[\s,，]*", re.IGNORECASE)
+# A rule more, in the reviewer's own words.
+_ADD = re.compile(
+    r"(?:再?(?:加|添|补)(?:上|充)?一?[条句](?:规则)?|再?提醒一[句下])[\s:：,，]*(?P<rule>\S.+)"
+    r"|\badd (?:a|the|one|another) (?:rule|line)(?: that|:)\s*(?P<said>\S.+)",
+    re.IGNORECASE,
+)
 LONGEST_RULE = 120
 
 
@@ -51,22 +56,39 @@ class Wish:
     blamed: str
 
 
+class NotUnderstood(Exception):
+    """A reviewer's words ask for nothing that is known here; the message is those words."""
+
+
 def heed(wish: Wish, changes: Sequence[Change]) -> list[Change]:
-    """The changes as the reviewer wants them; words that ask for nothing known become a rule of their own."""
+    """The changes as the reviewer wants them; raises NotUnderstood for words that ask for nothing known."""
     steps: list[tuple[bool, Callable[[list[Change]], list[Change]]]] = [
         (_names_words(wish), lambda drafted: _use_words(wish, drafted)),
         (bool(NO_HOOK.search(wish.text)), lambda drafted: _as_rules(wish, drafted)),
         (_wants_hook(wish), lambda drafted: _as_hook(drafted, wish.view)),
         (_limits_files(wish), lambda drafted: _in_one_file(wish, drafted)),
         (bool(SHORTER.search(wish.text)), lambda drafted: _shorter(wish, drafted)),
+        (bool(_ADD.search(wish.text)), lambda drafted: _with_rule(wish, drafted)),
     ]
     wanted = list(changes)
     for asked, step in steps:
         wanted = step(wanted) if asked else wanted
     if not any(asked for asked, _ in steps):
-        rule = clip(_PLEASE.sub("", " ".join(wish.text.split())), LONGEST_RULE).rstrip("…")
-        wanted.append(Change("rule", wish.view.rules_path(), rule))
+        raise NotUnderstood(" ".join(wish.text.split()))
     return list(dict.fromkeys(wanted))
+
+
+def _with_rule(wish: Wish, changes: list[Change]) -> list[Change]:
+    """The rule that is asked for, where no quotes say it already."""
+    asked = _ADD.search(" ".join(wish.text.split()))
+    if asked is None or _names_words(wish):
+        return changes
+    return [
+        *changes,
+        Change(
+            "rule", wish.view.rules_path(), clip(asked["rule"] or asked["said"], LONGEST_RULE).rstrip("…")
+        ),
+    ]
 
 
 def _names_words(wish: Wish) -> bool:

@@ -17,7 +17,10 @@ DROP = re.compile(
 
 
 def heed_all(feedback: str, view: HarnessView, blamed: str, changes: Sequence[Change]) -> list[Change]:
-    """The changes as reviewers want them: what they say of lines first, then their words about the whole."""
+    """The changes as reviewers want them: what they say of lines first, then their words about the whole.
+
+    Raises NotUnderstood when one of them asks for nothing that is known.
+    """
     words, comments = read_feedback(feedback)
     wanted = list(changes)
     for comment in comments:

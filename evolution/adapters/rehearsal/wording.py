@@ -273,6 +273,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "draft.summary": ("{hypothesis} 改动：{changes}", "{hypothesis} Changes: {changes}"),
     "draft.nothing": ("没有要改的", "Nothing to change"),
     "draft.nothing_because": ("{hypothesis} harness 里没有要改的。", "{hypothesis} There is nothing to change here."),
+    "draft.not_understood": (
+        "演练编辑看不懂「{said}」，只会这些：{known}",
+        'The rehearsal editor does not understand "{said}". It knows only: {known}',
+    ),
+    "draft.known": (
+        "短一点；只改一个文件；把「甲」改成「乙」；删掉「甲」；改用钩子，或不用；加一条规则：……；在一行上：删掉这行。",
+        'shorter; only one file; replace "a" with "b"; remove "a"; a hook, or none; add a rule: …; on a line: drop it.',
+    ),
     "draft.effect": (
         "「{cluster}」应当修好，先看 {cases}。",
         'The cases of "{cluster}" should pass, first of all {cases}.',

@@ -30,8 +30,10 @@ _PHRASES: dict[FlagKind, tuple[str, ...]] = {
         rf"\b{_EARLIER} {_RULES} (?:are|is|do|does) (?:void|no longer|not apply|obsolete|cancell?ed|overridden)",
         rf"\b{_RULES} no longer appl(?:y|ies)\b",
         rf"\b{_RULES},? (?:(?:which|that) )?(?:no longer|do not|don't|does not) (?:hold|apply|count|bind)",
-        rf"\b{_RULES} (?:above|below|that follow) (?:are|is|have|has|do|does|no longer)(?: been)? "
-        r"(?:void|obsolete|outdated|deprecated|cancell?ed|overridden|superseded|no longer|not apply|hold|apply)",
+        (
+            rf"\b{_RULES} (?:above|below|that follow) (?:are|is|have|has|do|does|no longer)(?: been)? "
+            r"(?:void|obsolete|outdated|deprecated|cancell?ed|overridden|superseded|no longer|not apply|hold|apply)"
+        ),
         r"\bnew (?:system )?(?:instructions?|prompt)\s?:",
         (
             r"(?:忽略|无视|忘记|忘掉|抛开|不要遵守|无需遵守|不必遵守|不用遵守|绕过)(?:掉)?.{0,4}"

@@ -11,11 +11,14 @@ from django.utils.translation import gettext as _
 from evolution.actions.diagnosis import start_diagnosis
 from evolution.actions.harnesses import ensure_starter
 from evolution.actors import SYSTEM
+from evolution.adapters.chat import Role
+from evolution.adapters.model_choice import check_model
 from evolution.errors import LoopError
 from evolution.loop.halves import coming_round
 from evolution.loop.visibility import hidden_cases, shown_members
 from evolution.management.running import run_here
 from evolution.models import Cluster, Diagnosis, Harness
+from evolution.prompts.diagnosis import NOT_THE_HARNESS
 from evolution.states import ClusterState, JobState
 
 UNDIAGNOSED = (ClusterState.NEW, ClusterState.ESCALATING, ClusterState.REGRESSED)
@@ -39,10 +42,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Diagnose one cluster after the other; ends with an error when one came to nothing."""
+        model = options["model"].strip()
         try:
+            check_model(Role.DIAGNOSER, model)
             harness = ensure_starter(SYSTEM, options["harness"])
             jobs = [
-                run_here(start_diagnosis(SYSTEM, cluster, options["model"], enqueue=False))
+                run_here(start_diagnosis(SYSTEM, cluster, model, enqueue=False))
                 for cluster in self._choose(harness, options["cluster"])
             ]
         except LoopError as error:
@@ -66,7 +71,7 @@ class Command(BaseCommand):
         return chosen
 
     def _write(self, made: list[int], *, as_json: bool, nothing: bool) -> None:
-        found = Diagnosis.objects.select_related("cluster", "exchange").in_bulk(made)
+        found = Diagnosis.objects.select_related("cluster", "exchange", "harness").in_bulk(made)
         diagnoses = [found[pk] for pk in made]
         if as_json:
             shown = {"diagnoses": [_describe(diagnosis) for diagnosis in diagnoses]}
@@ -74,10 +79,35 @@ class Command(BaseCommand):
             return
         if nothing:
             self.stdout.write(_("nothing to diagnose: no cluster with open failures waits for it"))
+        told = None
         for diagnosis in diagnoses:
-            name = f"{diagnosis.cluster.number} {diagnosis.cluster.name}"
-            blamed = f"{diagnosis.part} {diagnosis.path}".strip()
-            self.stdout.write(f"cluster {name}: {diagnosis.rank}. {blamed}\n  {diagnosis.hypothesis}")
+            if diagnosis.exchange_id is None or diagnosis.exchange_id != told:
+                self.stdout.write(_head_line(diagnosis))
+            told = diagnosis.exchange_id
+            self.stdout.write("\n".join(_hypothesis_lines(diagnosis)))
+
+
+def _head_line(diagnosis: Diagnosis) -> str:
+    """What an answer is about, and what it cost."""
+    head = f"cluster {diagnosis.cluster.number} {diagnosis.cluster.name}"
+    exchange = diagnosis.exchange
+    if exchange is None:
+        return head
+    cost = "" if exchange.cost is None else f", {exchange.cost:.4f} {exchange.currency}"
+    return f"{head} ({diagnosis.model}, exchange {exchange.pk}, {exchange.seconds:.1f} s{cost})"
+
+
+def _hypothesis_lines(diagnosis: Diagnosis) -> list[str]:
+    """A hypothesis, and how it is drafted where that can be done."""
+    blamed = f"{diagnosis.part} {diagnosis.path}".strip()
+    head = f"  diagnosis {diagnosis.pk}: {diagnosis.rank}. {blamed}, {diagnosis.category}"
+    lines = [f"{head}, confidence {diagnosis.confidence:.0%}", f"    {diagnosis.hypothesis}"]
+    if diagnosis.part in NOT_THE_HARNESS:
+        return lines
+    which = (
+        "" if diagnosis.harness.name == settings.DEFAULT_HARNESS else f" --harness {diagnosis.harness.name}"
+    )
+    return [*lines, f"    manage.py draft{which} --diagnosis {diagnosis.pk}"]
 
 
 def _describe(diagnosis: Diagnosis) -> dict[str, Any]:

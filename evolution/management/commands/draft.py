@@ -13,6 +13,8 @@ from django.utils.translation import gettext as _
 from evolution.actions.harnesses import ensure_starter
 from evolution.actions.proposals import start_draft
 from evolution.actors import SYSTEM
+from evolution.adapters.chat import Role
+from evolution.adapters.model_choice import check_model
 from evolution.errors import LoopError
 from evolution.management.running import run_here
 from evolution.models import Diagnosis, Harness, Job, Proposal
@@ -49,6 +51,7 @@ class Command(BaseCommand):
         """Draft one proposal after the other; ends with an error when one came to nothing."""
         model = options["model"].strip()
         try:
+            check_model(Role.EDITOR, model)
             harness = ensure_starter(SYSTEM, options["harness"])
             chosen = self._choose(harness, options["diagnosis"], model)
             proposals = [self._draft(each, model) for each in chosen]
@@ -88,7 +91,7 @@ class Command(BaseCommand):
             self.stdout.write(_("nothing to draft: no diagnosis is without a proposal"))
         for proposal in proposals:
             if proposal.state != ProposalState.FAILED:
-                self.stdout.write(f"{proposal.pk:>4}  {proposal.branch}  {proposal.title}")
+                self.stdout.write(_line(proposal))
 
 
 def _list_likeliest(newest_first: Iterable[Diagnosis]) -> list[Diagnosis]:
@@ -108,10 +111,23 @@ def _is_draftable(diagnosis: Diagnosis) -> bool:
     return is_open and diagnosis.part not in NOT_THE_HARNESS
 
 
-def _describe(proposal: Proposal) -> dict[str, Any]:
+def _line(proposal: Proposal) -> str:
+    """A proposal with the diagnosis that it is of, and what its drafts cost."""
+    cost, seconds = _spent(proposal)
+    paid = "" if cost is None else f", {cost:.4f} {settings.MODEL_CURRENCY}"
+    about = f"diagnosis {proposal.diagnosis_id}, {proposal.model}, {seconds:.1f} s{paid}"
+    return f"{proposal.pk:>4}  {proposal.branch}  {proposal.title}  ({about})"
+
+
+def _spent(proposal: Proposal) -> tuple[float | None, float]:
+    """What all its drafts cost and how long they took; one answer of unknown cost makes the sum unknown."""
     asked = proposal.exchanges.aggregate(cost=Sum("cost"), seconds=Sum("seconds"))
-    # One answer of unknown cost makes the sum unknown.
     is_known = not proposal.exchanges.filter(cost=None).exists() and asked["cost"] is not None
+    return float(asked["cost"]) if is_known else None, round(asked["seconds"] or 0.0, 3)
+
+
+def _describe(proposal: Proposal) -> dict[str, Any]:
+    cost, seconds = _spent(proposal)
     diagnosis = proposal.diagnosis
     return {
         "id": proposal.pk,
@@ -124,7 +140,7 @@ def _describe(proposal: Proposal) -> dict[str, Any]:
         "cluster": diagnosis.cluster.number if diagnosis is not None else None,
         "model": proposal.model,
         "manifest": proposal.manifest,
-        "cost": float(asked["cost"]) if is_known else None,
-        "seconds": round(asked["seconds"] or 0.0, 3),
+        "cost": cost,
+        "seconds": seconds,
         "reason": proposal.reason,
     }

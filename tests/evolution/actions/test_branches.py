@@ -1,10 +1,12 @@
 """A proposal's branch outside the workbench: pushed, gone on with, rewritten, deleted. All repositories are real."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import DataError
 from pytest_django import Settings
 
 from evolution.actions.branches import (
@@ -17,8 +19,10 @@ from evolution.actions.branches import (
 )
 from evolution.actions.proposals import edit_file
 from evolution.actions.reviews import approve_proposal
-from evolution.actors import SYSTEM, NotAllowed
+from evolution.actions.steps import start_step
+from evolution.actors import SYSTEM, Actor, NotAllowed
 from evolution.errors import LoopError, StaleState
+from evolution.loop import outside
 from evolution.loop.edits import EditRefused
 from evolution.loop.outside import Here, Standing, There, follow_branches, read_standing
 from evolution.loop.repositories import open_repository
@@ -326,3 +330,62 @@ def test_what_moved_since_is_not_pushed(proposal: Proposal, there: HarnessReposi
     Proposal.objects.update(state="rejected")
     with pytest.raises(LoopError, match="nothing of it to push"):
         push_proposals(DEV, proposal.harness, [proposal.pk])
+
+
+def commit_odd_path(proposal: Proposal) -> str:
+    """Somebody pushes a file whose name is not UTF-8, which only git itself can write."""
+    path = str(open_repository(proposal.harness).path)
+
+    def git(*arguments: str, stdin: bytes = b"") -> str:
+        asked = ["git", "-C", path, "-c", "user.name=Eve", "-c", "user.email=eve@example.org", *arguments]
+        return subprocess.run(asked, input=stdin, capture_output=True, check=True).stdout.decode().strip()
+
+    blob = git("hash-object", "-w", "--stdin", stdin=b"x\n")
+    tree = git("mktree", stdin=f"100644 blob {blob}\tnonutf".encode() + b"\xff.md\n")
+    listed = git("ls-tree", proposal.branch)
+    whole = git("mktree", stdin=f"{listed}\n040000 tree {tree}\tskills\n".encode())
+    new = git("commit-tree", whole, "-p", proposal.head_commit, "-m", "odd")
+    git("update-ref", f"refs/heads/{proposal.branch}", new)
+    return new
+
+
+def test_names_of_files_that_no_database_takes_stop_no_round(proposal: Proposal) -> None:
+    new = commit_odd_path(proposal)
+    follow_all()
+    assert Proposal.objects.get().head_commit == new
+    with pytest.raises(EditRefused):
+        approve_proposal(ANNA, Proposal.objects.get())
+
+
+def test_a_step_takes_no_proposal_whose_branch_has_moved(proposal: Proposal) -> None:
+    edit(open_repository(proposal.harness), proposal, teach(1, 9))
+    with pytest.raises(LoopError, match="has moved"):
+        start_step(DEV, proposal.harness, [proposal])
+    assert not proposal.harness.steps.exists()
+
+
+def test_one_proposal_that_cannot_be_followed_does_not_stop_the_others(
+    proposal: Proposal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = make_proposal(proposal.harness, teach(3))
+    repository = open_repository(proposal.harness)
+    heads = [edit(repository, each, teach(n)) for n, each in ((8, proposal), (9, other))]
+    follow = outside.follow_branch
+
+    def fail(actor: Actor, followed: Proposal, theirs: str = "") -> bool:
+        if followed.pk == proposal.pk:
+            raise DataError("no database takes this")
+        return follow(actor, followed, theirs)
+
+    monkeypatch.setattr(outside, "follow_branch", fail)
+    assert follow_branches(SYSTEM, proposal.harness) == [other]
+    assert Proposal.objects.get(pk=other.pk).head_commit == heads[1]
+
+
+def test_a_branch_that_was_made_to_stand_for_main_does_not_move_main(proposal: Proposal) -> None:
+    repository = open_repository(proposal.harness)
+    main, ref = repository.resolve("main"), f"refs/heads/{proposal.branch}"
+    asked = ["git", "-C", str(repository.path), "symbolic-ref", ref, "refs/heads/main"]
+    subprocess.run(asked, check=True)
+    keep_ours(DEV, proposal, main)
+    assert (repository.resolve("main"), repository.resolve(ref)) == (main, proposal.head_commit)

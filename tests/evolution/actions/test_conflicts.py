@@ -200,6 +200,8 @@ def make_guarded_clash() -> tuple[Harness, list[Proposal], ConflictResolution]:
     """Proposals by dev that clash; alice has settled it, and the harness needs a second reviewer."""
     harness, proposals = make_clash()
     Harness.objects.filter(pk=harness.pk).update(needs_second_reviewer=True)
+    for proposal in proposals:
+        approve_proposal(ANNA, proposal)
     settled = conflicts.settle_conflict(ALICE, proposals, key_of(proposals), BOTH)
     return harness, proposals, settled
 

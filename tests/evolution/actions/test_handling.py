@@ -175,7 +175,10 @@ def test_a_calibration_case_stays_hidden_when_its_failure_goes_elsewhere(cluster
     handle(diagnose(cluster, count=1), Handling.CALIBRATION)
     case = FailureCase.objects.filter(cluster=cluster).order_by("pk")[0]
     key = f"calibration-{case.pk}"
-    for change in (lambda: add_to_dataset(DEV, cluster.harness, [case], Wanted("more", "dev", "new")), case.delete):
+    for change in (
+        lambda: add_to_dataset(DEV, cluster.harness, [case], Wanted("more", "dev", "new")),
+        case.delete,
+    ):
         change()
         hidden = hidden_cases(cluster.harness, 1)
         assert key in {hidden_key for _dataset, hidden_key in hidden.keys}

@@ -27,6 +27,8 @@ def test_an_endpoint_without_one_is_asked_for_any(settings: Settings) -> None:
 
     assert list_models("diagnoser").is_open
     check_model("diagnoser", "huge")
+    with pytest.raises(LoopError, match="no endpoint can be asked for rehearsal-diagnoser"):
+        check_model("diagnoser", "rehearsal-diagnoser")
 
 
 def test_settings_that_cannot_be_read_break_no_page(settings: Settings) -> None:

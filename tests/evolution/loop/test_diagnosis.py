@@ -8,9 +8,10 @@ from evolution.actions.harnesses import ensure_starter
 from evolution.errors import LoopError, ModelOutputError
 from evolution.loop.diagnosis import check_draftable, diagnose_cluster, sample_members, shown_keys
 from evolution.loop.halves import is_held_in, list_held_in
-from evolution.models import Cluster, DatasetCase, Diagnosis, Exchange, FailureCase, Harness, Proposal
+from evolution.loop.jobs import create_job
+from evolution.models import Cluster, DatasetCase, Diagnosis, Event, Exchange, FailureCase, Harness, Proposal
 from evolution.ports import NamedModel
-from evolution.states import CaseState, ClusterState
+from evolution.states import CaseState, ClusterState, JobKind
 from evolution.transitions import move
 from tests.evolution.intake import Answers, diagnosis_answer, hypothesis, make_cluster, make_failure
 from tests.evolution.measured import DEV, make_case, make_version
@@ -115,6 +116,69 @@ def test_an_imported_failure_that_asks_the_same_counts_as_the_dev_case(harness: 
     diagnosis, _model = diagnose(cluster, diagnosis_answer(quote(case, key)))
     assert shown_keys(diagnosis) == [key]
     assert list_held_in(2, [key], [Proposal(shown_keys=shown_keys(diagnosis))]) == [key]
+
+
+def test_a_job_that_was_cut_off_after_its_answer_asks_nobody_again(cluster: Cluster) -> None:
+    case = cluster.members.first()
+    assert case is not None
+    job, _new = create_job(DEV, cluster.harness, JobKind.DIAGNOSE, cluster.pk)
+    model = Answers(diagnosis_answer(quote(case, case.title)))
+    first = diagnose_cluster(DEV, cluster, NamedModel(model, "m"), job)
+    assert diagnose_cluster(DEV, cluster, NamedModel(model, "m"), job) == first
+    assert (len(model.asked), Diagnosis.objects.count()) == (1, 1)
+
+
+def test_the_same_hypothesis_counts_once(cluster: Cluster) -> None:
+    case = cluster.members.first()
+    assert case is not None
+    same = hypothesis(quote(case, case.title))
+    other = hypothesis(quote(case, case.title), hypothesis="另一个原因")
+    diagnose(cluster, {**diagnosis_answer(), "hypotheses": [same, same, other, same]})
+    found = Diagnosis.objects.order_by("rank").values_list("rank", "hypothesis")
+    assert list(found) == [(1, same["hypothesis"]), (2, "另一个原因")]
+
+
+@pytest.mark.parametrize("path", ["prompts/" + "x" * 400, "prompts/../../x", "/etc/passwd", "prompts/./x.md"])
+def test_a_path_that_is_none_of_the_harness_is_not_kept(cluster: Cluster, path: str) -> None:
+    case = cluster.members.first()
+    assert case is not None
+    answers = [diagnosis_answer(quote(case, case.title), path=each) for each in (path, "")]
+    diagnosis, _model = diagnose(cluster, *answers)
+    assert diagnosis.path == ""
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"hypothesis": "a\0b"}, {"hypothesis": " \n "}, {"changes": ["x"] * 99}, {"refuted_by": "x" * 9_999}],
+)
+def test_texts_that_cannot_be_kept_are_repaired(cluster: Cluster, fields: dict[str, object]) -> None:
+    case = cluster.members.first()
+    assert case is not None
+    bad, good = (diagnosis_answer(quote(case, case.title), **each) for each in (fields, {}))
+    _diagnosis, model = diagnose(cluster, bad, good)
+    assert len(model.asked) == 2
+
+
+def test_the_name_of_a_cluster_is_one_line(cluster: Cluster) -> None:
+    case = cluster.members.first()
+    assert case is not None
+    diagnose(cluster, {**diagnosis_answer(quote(case, case.title)), "cluster_name": " a\n b "})
+    cluster.refresh_from_db()
+    assert cluster.name == "a b"
+
+
+def test_an_exchange_is_kept_whatever_was_wrong_with_its_answers(cluster: Cluster) -> None:
+    bad = diagnosis_answer({"case": "1", "turn": 0, "quote": "never \0 said"})
+    with pytest.raises(ModelOutputError):
+        diagnose(cluster, bad, bad)
+    assert "\0" not in Exchange.objects.get().error
+
+
+def test_whoever_asked_is_in_the_trail(cluster: Cluster) -> None:
+    case = cluster.members.first()
+    assert case is not None
+    diagnose(cluster, diagnosis_answer(quote(case, case.title)))
+    assert Event.objects.get(verb="cluster.diagnosed").actor == DEV.name
 
 
 def test_hypotheses_are_ranked_as_the_model_ranked_them(cluster: Cluster) -> None:

@@ -134,7 +134,7 @@ def test_a_tool_that_moves_takes_its_source_along() -> None:
 def test_a_source_goes_to_one_tool_that_is_given_the_same() -> None:
     before = {**BASE, TOOL: BASE[TOOL].replace(FIXTURE, HTTP)}
     renamed = before[TOOL].replace(b"name: get", b"name: fetch", 1)
-    other = renamed.replace(b"type: object", b"type: object, title: x", 1)
+    other = renamed.replace(b"type: object", b"type: object\n  title: x", 1)
     assert other != renamed
     assert "kind fixture" in faults({TOOL: None, "tools/a.yaml": other}, before=before)
     twice = {TOOL: None, "tools/a.yaml": renamed, "tools/b.yaml": renamed.replace(b"fetch", b"bring", 1)}

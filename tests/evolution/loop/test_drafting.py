@@ -8,7 +8,7 @@ from evolution.actions.harnesses import ensure_starter
 from evolution.actors import SYSTEM
 from evolution.errors import LoopError, ModelOutputError
 from evolution.loop.asking import About
-from evolution.loop.drafting import Draft, Ground, ask_editor
+from evolution.loop.drafting import LONGEST_FAULT, Draft, Ground, ask_editor
 from evolution.loop.edits import EditRefused
 from evolution.loop.proposals import read_diagnosis
 from evolution.models import Diagnosis, Exchange
@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[dict[str, Any] | str, str]] = {
                 }
             ]
         ),
-        "limits of harness.yaml",
+        "limits.turns of harness.yaml",
     ),
 }
 
@@ -128,3 +128,30 @@ def test_the_models_own_words_come_back_to_it_as_data(diagnosis: Diagnosis) -> N
     ask_editor(diagnosis, read_diagnosis(diagnosis), Ground(BASE, BASE), NamedModel(Watching(), "m"), about)
     assert told[1].count("</data>") == 1
     assert hostile in read_fenced(told[1])["problem"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"title": " \n "},
+        {"title": "a\0b"},
+        {"summary": "x" * 9_999},
+        {"risks": ["x"] * 99},
+        {"edits": [{"path": f"{SKILL[:-8]}{n}.md", "action": "create", "content": "x"} for n in range(101)]},
+    ],
+)
+def test_what_cannot_be_kept_or_read_is_repaired(diagnosis: Diagnosis, fields: dict[str, Any]) -> None:
+    assert ask(diagnosis, draft_answer(**fields), draft_answer()).output.title == "报价前查优惠券"
+    assert Exchange.objects.get().replies[0]["problem"]
+
+
+def test_a_title_is_one_line(diagnosis: Diagnosis) -> None:
+    assert ask(diagnosis, draft_answer(title="x\n\nProposal: 99")).output.title == "x Proposal: 99"
+
+
+def test_a_long_list_of_faults_is_cut(diagnosis: Diagnosis) -> None:
+    blocks = [{"search": f"not there {n} " + "y" * 100, "replace": "x"} for n in range(40)]
+    edits = [{"path": path, "action": "search_replace", "blocks": blocks} for path in sorted(BASE)[:6]]
+    with pytest.raises(EditRefused, match="characters cut") as caught:
+        ask(diagnosis, *[draft_answer(edits=edits)] * 2)
+    assert len(str(caught.value)) < LONGEST_FAULT + 100

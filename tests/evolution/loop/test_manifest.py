@@ -23,6 +23,7 @@ def test_a_manifest_says_what_the_branch_changes_of_its_base() -> None:
         "text": "Greet.",
         "kind": "rule",
         "name": "",
+        "condition": "",
     }
     assert manifest["rules"]["changed"][0]["old"]["text"] == "Never guess."
     before, after = manifest["growth"]["always"]

@@ -3,10 +3,14 @@ from typing import Any
 
 import pytest
 
+from evolution.actions.steps import revise_step
+from evolution.actors import SYSTEM
 from evolution.loop import steps
 from evolution.loop.flips import CasePair, CaseScores
 from evolution.loop.predictions import Hits, best_prediction, score_prediction, settle_predictions
 from evolution.models import Proposal, Step
+from evolution.transitions import record
+from evolution.states import ProposalState
 from tests.evolution.measured import DEV, MANY, make_harness, make_proposal, make_version, measure, teach
 
 PASS, FAIL = CaseScores(1, 1, passes=1), CaseScores(0, 0.5)
@@ -115,6 +119,28 @@ def test_a_measured_step_scores_its_proposals_and_says_that_they_share_it() -> N
 
 
 @pytest.mark.django_db
+def test_what_one_model_predicts_of_a_step_is_pooled_and_what_people_edited_is_not() -> None:
+    step = make_step_of_two()
+    candidate = step.candidate_evaluation
+    assert candidate is not None
+    assert all(each.prediction["step"]["is_edited"] for each in step.merged.all())
+    assert not any("pooled" in each.prediction["step"] for each in step.merged.all())
+    for proposal in step.merged.all():
+        record(SYSTEM, "proposal.committed", proposal, commit=proposal.head_commit, files=[])
+    step.merged.filter(pk=step.merged.order_by("pk")[1].pk).update(manifest=manifest(["q3", "q4"], ["q2"]))
+
+    settle_predictions(candidate)
+
+    scores = [each.prediction["step"] for each in step.merged.order_by("pk")]
+    assert not any(score["is_edited"] for score in scores)
+    pooled = scores[0]["pooled"]
+    assert scores[1]["pooled"] == pooled
+    # The first predicts q3 and q5, and q1 and q2 at risk.
+    assert pooled["fixes"] == asdict(Hits(predicted=3, happened=2, hits=2, possible=4))
+    assert pooled["regressions"] == asdict(Hits(predicted=2, happened=1, hits=1, possible=2))
+
+
+@pytest.mark.django_db
 def test_scoring_again_changes_nothing_and_follows_the_results() -> None:
     step = make_step_of_two()
     candidate = step.candidate_evaluation
@@ -127,6 +153,19 @@ def test_scoring_again_changes_nothing_and_follows_the_results() -> None:
     settle_predictions(candidate)
 
     assert step.merged.order_by("pk")[0].prediction["step"]["fixes"]["hits"] == 0
+
+
+@pytest.mark.django_db
+def test_of_two_steps_with_the_same_proposal_the_newer_one_counts() -> None:
+    older = make_step_of_two()
+    proposals = list(older.merged.order_by("pk"))
+    revise_step(DEV, older, "again")
+    Proposal.objects.update(state=ProposalState.CONFIRMED)
+    again = [Proposal.objects.get(pk=proposal.pk) for proposal in proposals]
+    newer = measure(steps.merge_step(DEV, older.harness, again))
+    assert newer.base_evaluation is not None
+    settle_predictions(newer.base_evaluation)
+    assert {each.prediction["step"]["step"] for each in Proposal.objects.all()} == {newer.number}
 
 
 @pytest.mark.django_db

@@ -167,6 +167,23 @@ def test_a_redraft_that_fails_leaves_the_earlier_version(diagnosis: Diagnosis) -
     assert (proposal.state, proposal.head_commit, proposal.reason) == (ProposalState.DRAFTED, first, "no")
 
 
+def test_a_redraft_that_can_not_be_committed_leaves_the_words_and_predictions_of_the_earlier_version(
+    diagnosis: Diagnosis,
+) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    manifest = Proposal.objects.get().manifest
+    repository = open_repository(proposal.harness)
+    content = repository.read_file(proposal.branch, SKILL) + b"- by hand\n"
+    proposals.commit_by_hand(DEV, proposal, {SKILL: content}, proposal.head_commit)
+    amend_proposal(DEV, proposal, "改")
+    with pytest.raises(StaleState) as refused:
+        draft(proposal, draft_answer(title="never committed", risks=[]))
+    proposals.fail_draft(proposal, str(refused.value))
+    kept = Proposal.objects.get()
+    assert (kept.title, kept.manifest) == ("报价前查优惠券", manifest)
+
+
 def test_a_branch_that_somebody_else_moved_is_not_overwritten(diagnosis: Diagnosis) -> None:
     proposal = start_draft(DEV, diagnosis)
     draft(proposal)

@@ -34,6 +34,13 @@ def test_a_claimed_turn_that_holds_the_quote_stays() -> None:
     assert turn_of_quote(BRIEF, "98元", 3) == 3
 
 
+def test_an_answer_before_the_last_calls_is_quoted_from_its_own_turn() -> None:
+    told = {"role": "assistant", "content": "It is 98 yuan in all."}
+    call = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "close"}}]}
+    brief = CaseBrief(id="1", trajectory={"messages": [told, call]}, reply=str(told["content"]))
+    assert turn_of_quote(brief, "98 yuan in all", 2) == 1
+
+
 def test_a_quote_of_what_was_said_about_the_case_is_of_no_turn() -> None:
     assert turn_of_quote(BRIEF, "the price is wrong", 2) == 0
 

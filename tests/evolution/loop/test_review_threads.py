@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from evolution.loop.review_threads import follow_line
+from evolution.errors import LoopError
+from evolution.loop.review_threads import follow_line, read_line
 from harness_repo.git.diffs import parse_diff
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import HarnessRepository
@@ -32,6 +33,12 @@ def follow(
 
 def test_a_line_of_an_untouched_file_stays(repository: HarnessRepository) -> None:
     assert follow(repository, {"b.md": b"c\n"}, 7) == (PATH, 7)
+
+
+@pytest.mark.parametrize("line", [-5, -1, 99])
+def test_a_line_that_is_not_there_is_not_read(repository: HarnessRepository, line: int) -> None:
+    with pytest.raises(LoopError):
+        read_line(repository, repository.resolve("main"), PATH, line)
 
 
 @pytest.mark.parametrize("line", [1, 4, 5, 6, 8, 20, 30])

@@ -1,6 +1,9 @@
 import pytest
+from django.contrib.auth.models import User
 
+from evolution.actions.reviews import approve_proposal
 from evolution.actors import SYSTEM, Actor, Role
+from evolution.errors import LoopError
 from evolution.loop.outside import follow_branches
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import (
@@ -11,7 +14,8 @@ from evolution.loop.reviews import (
     record_review,
     take_head,
 )
-from evolution.models import Event, Proposal
+from evolution.loop.steps import merge_step
+from evolution.models import Event, Harness, Proposal, Review
 from evolution.states import ProposalState, ReviewVerdict
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import HarnessRepository
@@ -145,7 +149,7 @@ def test_authors_are_those_of_merged_side_branches_and_co_authors_too(proposal: 
         {"prompts/role.md": text},
         parent=proposal.head_commit,
         author=Author("alice", "alice@workbench.invalid"),
-        message="m\n\nCo-authored-by: Dan <dan@example.org>\nCo-Authored-By: M <m@model.invalid>",
+        message="m\n\nco-authored-by: Dan <dan@example.org>",
     )
     made = commit(repository, "other", proposal.head_commit, b_md=b"of t\n")
     proposal.head_commit = repository.merge(
@@ -155,5 +159,63 @@ def test_authors_are_those_of_merged_side_branches_and_co_authors_too(proposal: 
     found = find_authors(proposal)
 
     assert {"alice", "dan", "dan@example.org", "carol", "t"} <= found
-    assert not {"m", "m@model.invalid"} & found
     assert find_authors(proposal, proposal.base_commit) == set()
+
+
+def push(proposal: Proposal, author: Author, number: int = 35) -> None:
+    """Somebody goes on with the branch outside; it is followed."""
+    repository = open_repository(proposal.harness)
+    before = repository.read_file(proposal.branch, "prompts/role.md")
+    edit = {"prompts/role.md": before.replace(b"line %d\n" % number, b"another\n")}
+    repository.commit(proposal.branch, edit, parent=proposal.branch, author=author, message="outside")
+    follow_branches(SYSTEM, proposal.harness)
+    proposal.refresh_from_db()
+
+
+@pytest.fixture
+def guarded(proposal: Proposal) -> Proposal:
+    """The same where somebody else than its authors has to approve."""
+    Harness.objects.filter(pk=proposal.harness_id).update(needs_second_reviewer=True)
+    Proposal.objects.update(state=ProposalState.DRAFTED)
+    Review.objects.all().delete()
+    proposal.refresh_from_db()
+    return proposal
+
+
+def test_nobody_hides_behind_the_address_of_a_model(guarded: Proposal) -> None:
+    push(guarded, Author("bob", "bob@model.invalid"))
+    assert not approve_proposal(BOB, guarded)
+    assert approve_proposal(ANNA, guarded)
+
+
+def test_a_second_account_of_the_same_address_is_the_same_person(guarded: Proposal) -> None:
+    for name, email in (("alice", "alice@example.org"), ("al", "ALICE@example.org")):
+        User.objects.create_user(name, email)
+    Proposal.objects.update(created_by="alice")
+    guarded.refresh_from_db()
+    assert not approve_proposal(Actor("al", Role.DEVELOPER), guarded)
+
+
+def test_an_author_who_changes_the_address_stays_the_author(guarded: Proposal) -> None:
+    user = User.objects.create_user("bob", "bob@example.org")
+    push(guarded, Author("Bob Builder", "Bob@example.org"))
+    user.email = "other@example.org"
+    user.save()
+    assert not approve_proposal(BOB, guarded)
+
+
+def test_a_step_takes_nothing_that_only_its_author_approved_before_the_rule(guarded: Proposal) -> None:
+    record_review(DEV, guarded, ReviewVerdict.APPROVED)
+    Proposal.objects.update(state=ProposalState.CONFIRMED)
+    with pytest.raises(LoopError, match="not its author"):
+        merge_step(DEV, guarded.harness, [Proposal.objects.get()])
+    record_review(ANNA, guarded, ReviewVerdict.APPROVED)
+    assert merge_step(DEV, guarded.harness, [Proposal.objects.get()]).candidate_commit
+
+
+def test_approvals_that_end_with_a_moved_base_are_in_the_audit_trail(proposal: Proposal) -> None:
+    base = advance_main(proposal, edited(27, b"near it"))
+    old, proposal.base_commit = proposal.base_commit, base
+    carry_approvals(BOB, proposal, old, proposal.head_commit)
+    event = Event.objects.get(verb="proposal.approvals_ended")
+    assert (event.actor, event.data["reviewers"]) == ("bob", ["anna"])

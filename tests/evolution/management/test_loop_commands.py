@@ -11,7 +11,7 @@ from evolution.demonstration import load_cases
 from evolution.errors import LoopError
 from evolution.loop.evaluation import newest_version
 from evolution.loop.repositories import open_repository
-from evolution.models import Cluster, Diagnosis, Exchange, Harness, Proposal
+from evolution.models import Cluster, Diagnosis, Exchange, Harness, Job, Proposal
 from tests.evolution.intake import make_cluster, make_failure
 from tests.evolution.measured import DEV, make_harness
 
@@ -92,12 +92,44 @@ def test_a_draft_that_came_to_nothing_is_told_with_its_reason(
     harness: Harness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cluster = make_cluster(harness, 7, ("几天能到",))
-    made = Diagnosis.objects.create(harness=harness, cluster=cluster, part="skill", category="other")
-    with pytest.raises(CommandError, match="no-such-model"):
-        call_command("draft", "--diagnosis", str(made.pk), "--model", "no-such-model", "--json")
+    evidence = [{"case": cluster.members.get().pk, "turn": 0, "quote": "几天能到", "verified": True}]
+    made = Diagnosis.objects.create(
+        harness=harness, cluster=cluster, part="skill", category="other", hypothesis="h", evidence=evidence
+    )
+    with pytest.raises(CommandError, match="nothing to change"):
+        call_command("draft", "--diagnosis", str(made.pk), "--json")
     (proposal,) = json.loads(capsys.readouterr().out)["proposals"]
-    assert (proposal["state"], proposal["model"], proposal["commit"]) == ("failed", "no-such-model", "")
-    assert "no-such-model" in proposal["reason"]
+    assert (proposal["state"], proposal["commit"]) == ("failed", "")
+    assert "nothing to change" in proposal["reason"]
+
+
+@pytest.mark.parametrize("command", ["diagnose", "draft"])
+def test_a_model_that_nobody_serves_is_refused_before_anything_is_begun(
+    harness: Harness, command: str
+) -> None:
+    cluster = make_cluster(harness, 7, ("几天能到",))
+    made = Diagnosis.objects.create(harness=harness, cluster=cluster, part="skill", category="other")
+    which = ("--cluster", "7") if command == "diagnose" else ("--diagnosis", str(made.pk))
+    with pytest.raises(CommandError, match="no endpoint can be asked for no-such-model; .*: rehearsal-"):
+        call_command(command, *which, "--model", "no-such-model")
+    assert not Job.objects.exists()
+    assert not Proposal.objects.exists()
+
+
+def test_a_diagnosis_is_printed_with_what_it_takes_to_draft_it(
+    harness: Harness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = make_cluster(harness, 7, ("几天能到",))
+    promise(harness, 1)
+    harness.failures.update(cluster=cluster, strength=1.0)
+    told = say(capsys, "diagnose", "--cluster", "7")
+    made = Diagnosis.objects.get(rank=1)
+    assert made.exchange is not None
+    assert f"exchange {made.exchange_id}, {made.exchange.seconds:.1f} s, 0.0000 " in told
+    assert f"diagnosis {made.pk}: 1. {made.part} {made.path}, {made.category}, confidence " in told
+    drafting = f"draft --diagnosis {made.pk}"
+    assert f"manage.py {drafting}\n" in told
+    assert f"(diagnosis {made.pk}, rehearsal-editor, " in say(capsys, *drafting.split())
 
 
 def test_no_failures_are_no_clusters(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:

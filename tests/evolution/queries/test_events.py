@@ -95,6 +95,13 @@ def test_a_table_holds_no_formulas(harness: Harness) -> None:
     assert json.loads(rows[1]["data"]) == {"branches": {"主": "=1"}}
 
 
+@pytest.mark.parametrize("text", ["＝1+1", "＠x", "\ufeff=1", "\u200b －1", "\t=1", "=1"])
+def test_signs_that_only_some_spreadsheets_know_make_no_formula(harness: Harness, text: str) -> None:
+    record(MALLORY, "harness.fetched", harness, text)
+    rows = csv.DictReader(io.StringIO("".join(export_events(harness, "csv")), newline=""))
+    assert f"'{text}" in [row["reason"] for row in rows]
+
+
 def test_the_command_writes_the_whole_installation_or_one_harness(harness: Harness, tmp_path: Path) -> None:
     out = io.StringIO()
     call_command("export_events", stdout=out)

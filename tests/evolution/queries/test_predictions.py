@@ -39,6 +39,31 @@ def test_a_drafters_record_pools_the_counts_of_its_measured_proposals() -> None:
     assert (unseen.precision.value, regressions.precision.value) == (None, 10.0)
 
 
+def test_a_step_with_several_proposals_of_a_drafter_counts_once() -> None:
+    harness = make_harness()
+    pooled = {"fixes": vars(Hits(6, 5, 3, 20))}
+    for fixes in (Hits(4, 5, 2, 20), Hits(4, 5, 2, 20)):
+        predicted(harness, step=score(fixes, step=1, shared_with=[9], pooled=pooled))
+    predicted(harness, alone=score(Hits(4, 5, 2, 20)))
+
+    history = read_history(harness, "editor")
+
+    assert history is not None
+    assert (history.proposals, history.shared) == (3, 2)
+    assert history.rows[0].hits == Hits(10, 10, 5, 40)
+
+
+def test_what_people_have_edited_is_no_record_of_the_drafter() -> None:
+    harness = make_harness()
+    predicted(harness, alone=score(Hits(4, 5, 3, 20)))
+    predicted(harness, alone=score(Hits(9, 9, 9, 9), is_edited=True))
+
+    history = read_history(harness, "editor")
+
+    assert history is not None
+    assert (history.proposals, history.edited, history.rows[0].hits) == (1, 1, Hits(4, 5, 3, 20))
+
+
 def test_the_interval_of_a_share_is_wilsons() -> None:
     harness = make_harness()
     predicted(harness, alone=score(Hits(263, 263, 81, 263)))

@@ -1,8 +1,10 @@
 from django.test import Client
 
+from evolution.actions.reviews import approve_proposal
+from evolution.actors import Actor, Role
 from evolution.loop.authors import author_of
 from evolution.loop.repositories import open_repository
-from evolution.models import Step
+from evolution.models import Proposal, Step
 from tests.evolution.measured import DEV, make_proposal, move_live, teach
 from tests.workbench.views.conftest import World
 from workbench.conflict_view import Place
@@ -262,6 +264,8 @@ def test_a_second_person_confirms_what_was_settled(world: World, developer: Clie
     world.harness.needs_second_reviewer = True
     world.harness.save()
     url, key, numbers = settle_evil(world, developer)
+    for proposal in Proposal.objects.filter(pk__in=numbers):
+        approve_proposal(Actor("operator", Role.OPERATOR), proposal)
     own = developer.get(url)
     sent = {"decision": "confirm", "key": key, "reviewed": own.context["files"][0].settled.digest}
     refused = developer.post(url, sent).content.decode()
@@ -278,3 +282,23 @@ def test_a_second_person_confirms_what_was_settled(world: World, developer: Clie
     assert theirs.context["files"][0].settled.may_confirm
     assert "Everything is settled" in confirmed
     assert "confirmed by operator" in developer.get(world.url("steps/2/")).content.decode()
+
+
+def test_what_was_settled_before_is_not_chosen_where_it_would_drop_an_added_line(
+    world: World, developer: Client
+) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    words = (b"five", b"six", b"seven", b"five\nadded")
+    texts = [b"1\n2\n%s\n3\n4\n" % word for word in words]
+    move_live(world.harness, {"prompts/role.md": texts[0]})
+    url = conflicts_url(world, *(make_proposal(world.harness, text).pk for text in texts[1:]))
+    (file,) = developer.get(url).context["files"]
+    developer.post(url, choose(file.key, **{"own-1": "six and seven"}))
+
+    page = developer.get(url)
+
+    (again,) = page.context["files"]
+    (place,) = [part for part in again.parts if isinstance(part, Place)]
+    assert (place.chosen, place.own, again.drops_lines) == ("", "six and seven\n", True)
+    assert "would be dropped" in page.content.decode()
+    assert 'class="same"' in page.content.decode()

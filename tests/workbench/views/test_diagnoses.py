@@ -4,8 +4,10 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from evolution.models import DatasetCase, Diagnosis, FailureCase, Job, Proposal
+from evolution.models import Cluster, DatasetCase, Diagnosis, FailureCase, Job, Proposal
+from evolution.queries.diagnoses import Answer
 from tests.workbench.views.conftest import World, make_diagnosis, make_exchange
+from workbench.answer_view import compare_answers
 
 
 @pytest.fixture
@@ -194,3 +196,86 @@ def test_the_page_of_a_draft_leads_to_its_question_and_its_rival(world: World, v
 
     assert world.url(f"exchanges/{asked.pk}/") in page
     assert f"compare/?first={other.pk}&amp;second={world.proposal.pk}" in page
+
+
+def test_each_form_of_a_hypothesis_says_what_it_does(world: World, developer: Client) -> None:
+    page = developer.get(world.url("clusters/1/")).content.decode()
+
+    form = page[page.index(f"/diagnoses/{world.diagnosis.pk}/reject/") :]
+    button = form[form.index("<button") : form.index("</button>")]
+    assert "btn-danger" in button
+    assert button.endswith(">Reject")
+
+
+def test_a_person_says_that_the_harness_is_not_to_blame(world: World, developer: Client) -> None:
+    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(state="open")
+    assert "Not the harness" in developer.get(world.url("clusters/1/")).content.decode()
+    fields = {"part": "judge", "hypothesis": "The judge misread it.", "changes": ""}
+
+    developer.post(world.url(f"diagnoses/{world.diagnosis.pk}/amend/"), fields)
+
+    diagnosis = Diagnosis.objects.get(pk=world.diagnosis.pk)
+    assert (diagnosis.part, diagnosis.path, diagnosis.changes) == ("judge", "", [])
+
+
+def test_the_file_to_blame_is_amended_within_the_harness(world: World, developer: Client) -> None:
+    fields = {"hypothesis": "x", "part": world.diagnosis.part}
+    address = world.url(f"diagnoses/{world.diagnosis.pk}/amend/")
+
+    developer.post(address, fields | {"path": "prompts/other.md"})
+    assert Diagnosis.objects.get(pk=world.diagnosis.pk).path == "prompts/other.md"
+
+    for bad in ("prompts/../../x", "/etc/passwd", "README.md", "prompts/" + "x" * 400):
+        developer.post(address, fields | {"path": bad})
+        assert Diagnosis.objects.get(pk=world.diagnosis.pk).path == "prompts/other.md"
+
+
+def test_what_was_held_back_is_told_with_its_number(world: World, viewer: Client) -> None:
+    world.exchange.shown |= {"members": 9, "allowed": 6, "round": 2}
+    world.exchange.save()
+
+    page = viewer.get(world.url("clusters/1/")).content.decode()
+
+    assert "of 9 open cases" in page
+    assert "3 held out for step 2" in page
+
+
+def test_a_hypothesis_tells_of_how_many_cases_it_speaks(world: World, viewer: Client) -> None:
+    assert "explains 1 of" in viewer.get(world.url("clusters/1/")).content.decode()
+
+
+def test_no_button_asks_another_model_where_there_is_no_other(world: World, developer: Client) -> None:
+    page = developer.get(world.url("clusters/1/")).content.decode()
+
+    assert "With another model" not in page
+
+
+def test_the_same_change_for_another_cluster_is_told(world: World, viewer: Client) -> None:
+    other = Cluster.objects.create(harness=world.harness, number=99, name="the same elsewhere")
+    twin = make_diagnosis(other, world.case)
+    changes = {"changes": ["add a rule"], "path": "prompts/role.md"}
+    Diagnosis.objects.filter(pk__in=(twin.pk, world.diagnosis.pk)).update(**changes)
+    proposal = Proposal.objects.create(
+        harness=world.harness, diagnosis=twin, title="twin", base_commit="f" * 40
+    )
+    Proposal.objects.filter(pk=proposal.pk).update(state="drafted")
+
+    page = viewer.get(world.url("clusters/1/")).content.decode()
+
+    assert "The same change of the same file" in page
+    assert world.url(f"proposals/{proposal.pk}/") in page
+
+
+def test_answers_are_matched_by_their_words_before_their_file(world: World) -> None:
+    first = Answer(None, [world.diagnosis])
+    others = [make_diagnosis(world.cluster, world.case) for _ in range(2)]
+    Diagnosis.objects.filter(pk=others[1].pk).update(rank=2)
+    Diagnosis.objects.filter(pk=others[0].pk).update(hypothesis="something else")
+    second = Answer(None, list(Diagnosis.objects.filter(pk__in=[one.pk for one in others]).order_by("rank")))
+
+    assert compare_answers(first, second).first[0][1] == 2
+
+
+def test_a_choice_that_is_no_number_compares_what_there_is(world: World, viewer: Client) -> None:
+    for query in ("first=99999999999999999999&second=a", "first=-1", f"first={world.proposal.pk}&second=a"):
+        assert viewer.get(world.url(f"proposals/compare/?{query}")).status_code in {200, 404}

@@ -93,3 +93,16 @@ def test_a_viewer_checks_nothing(world: World, viewer: Client) -> None:
     address = world.url(f"proposals/{world.proposal.pk}/edit/check/")
 
     assert viewer.post(address, {"path": ROLE, "content": "x"}).status_code == 403
+
+
+def test_each_problem_of_a_refused_edit_is_listed_once(world: World, developer: Client) -> None:
+    shown = edit(developer, world, path="", new_path="skills/x/SKILL.md", content=BROKEN)
+
+    assert shown.count("othing is saved yet; what stands against it is listed beside the field") == 1
+    assert "it would add problems" not in shown
+    assert shown.count("data-goto-line") == shown.count('<span class="pill bad">error</span>') > 0
+    assert shown.index('id="edit-check"') < shown.index('id="paths-title"') < shown.index('id="edit-change"')
+
+
+def test_while_typing_the_change_is_swapped_beside_the_problems(world: World, developer: Client) -> None:
+    assert 'id="edit-change" hx-swap-oob="true"' in edit(developer, world, "edit/check/")

@@ -1,3 +1,4 @@
+import re
 import shutil
 
 from django.db import connection
@@ -178,3 +179,96 @@ def test_cases_at_risk_lead_to_their_newest_result(world: World, viewer: Client)
     (case,) = page.context["manifest_view"].at_risk
     assert case.evaluation_id == world.step.candidate_evaluation_id
     assert world.url(f"evaluations/{case.evaluation_id}/results/{case.result_id}/") in page.content.decode()
+
+
+def test_the_diff_stands_above_all_but_the_lines_that_say_why(world: World, developer: Client) -> None:
+    Proposal.objects.filter(pk=world.proposal.pk).update(
+        summary=f"{world.diagnosis.hypothesis} Changes: one."
+    )
+
+    page = developer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+
+    places = [page.index(mark) for mark in ('id="why-title"', 'id="what-title"', 'id="changes"')]
+    later = [
+        page.index(mark) for mark in ('id="threads-title"', 'id="prediction"', 'id="alone"', 'id="commits"')
+    ]
+    assert places + later == sorted(places + later)
+    assert page.count("it does not <em>know</em> the price") == 1
+
+
+def test_each_commit_of_the_branch_is_listed_with_what_it_changed(world: World, developer: Client) -> None:
+    first = world.proposal.head_commit
+    edit(developer, world, content="knows: q9\nand more\n", message="by hand")
+    world.proposal.refresh_from_db()
+    address = world.url(f"proposals/{world.proposal.pk}/")
+
+    page = developer.get(address)
+    since = developer.get(f"{address}?since={first}")
+
+    subjects = [commit.info.subject for commit in page.context["commits"]]
+    assert subjects == ["by hand", "teach q3"]
+    assert f"?since={first}#changes" in page.content.decode()
+    assert (since.context["span"].base, since.context["span"].head) == (first, world.proposal.head_commit)
+    # A note on a line of a part would be beside another line of the whole.
+    assert since.context["diff"].comment_address == ""
+    part = developer.get(f"{address}file/?path=prompts/role.md&since={first}")
+    assert "q1 q2 q3" in part.content.decode()
+
+
+def test_only_commits_of_the_branch_are_shown_the_changes_of(world: World, viewer: Client) -> None:
+    address = world.url(f"proposals/{world.proposal.pk}/")
+
+    for since in ("main", "--output=x", "0" * 40):
+        assert not viewer.get(f"{address}?since={since}").context["span"].is_part
+
+
+def test_a_request_that_was_answered_is_no_missing_review(world: World, developer: Client) -> None:
+    address = world.url(f"proposals/{world.proposal.pk}/")
+    fields = {"reviewed": world.proposal.head_commit, "text": "shorter"}
+    developer.post(f"{address}request-changes/", fields)
+    Proposal.objects.filter(pk=world.proposal.pk).update(
+        head_commit=world.harness.selected_commit or "f" * 40
+    )
+
+    page = developer.get(address).content.decode()
+
+    assert "requested changes on" in page
+    assert "Nobody has reviewed it yet" not in page
+
+
+def test_a_key_opens_the_form_to_approve_and_approves_nothing_itself(world: World, developer: Client) -> None:
+    page = developer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+
+    assert re.findall(r"<(\w+)[^>]* data-key=\"a\"", page) == ["summary"]
+    assert "approve: opens the form" in page
+    assert "assign, tag, ignore" not in page
+    assert "assign, tag, ignore" in developer.get(world.url("cases/")).content.decode()
+
+
+def test_a_description_that_every_prompt_shows_puts_any_case_at_risk(world: World, viewer: Client) -> None:
+    manifest = {
+        **world.proposal.manifest,
+        "shown_everywhere": ["out-of-scope"],
+        "at_risk": [],
+        "at_risk_total": 0,
+    }
+    Proposal.objects.filter(pk=world.proposal.pk).update(
+        manifest=manifest | {"growth": {}, "measured_on": None}
+    )
+
+    page = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+
+    assert "any passing case" in page
+
+
+def test_growth_is_one_line_with_the_rest_folded(world: World, viewer: Client) -> None:
+    growth = {"always": [801, 829], "on_demand": [0, 0], "tools": [10, 10]}
+    Proposal.objects.filter(pk=world.proposal.pk).update(
+        manifest=world.proposal.manifest | {"growth": growth}
+    )
+
+    page = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+
+    line = re.search(r"<summary>(\+28 tokens in every prompt.*?)</summary>", page)
+    assert line
+    assert re.sub(r"<[^>]+>", "", line[1]) == "+28 tokens in every prompt (801 → 829, +3.5 %)"

@@ -213,9 +213,25 @@ async def test_a_rule_takes_the_hooks_place(feedback: str) -> None:
     assert set(files) == {RULES}
 
 
-async def test_other_words_become_a_rule_beside_the_drafted_one() -> None:
-    files = await redraft(await diagnose(promises()), "请再提醒一句预计时间以物流为准")
-    assert added(files, RULES) == ["- 不要对观众说「明天就能到」。", "- 再提醒一句预计时间以物流为准"]
+@pytest.mark.parametrize("feedback", ["请再加一条规则：预计时间以物流为准", "add a rule: 预计时间以物流为准"])
+async def test_a_rule_that_is_asked_for_stands_beside_the_drafted_one(feedback: str) -> None:
+    files = await redraft(await diagnose(promises()), feedback)
+    assert added(files, RULES) == ["- 不要对观众说「明天就能到」。", "- 预计时间以物流为准"]
+
+
+@pytest.mark.parametrize("path", ["", RULES, "skills/out-of-scope/SKILL.md"])
+async def test_words_that_are_not_understood_change_nothing_and_are_told_back(path: str) -> None:
+    said = "Too stiff. Please offer a **second** phrase <script>alert(1)</script>"
+    comments = [LineComment(path, "new", 3, "x", (("anna", said),))] if path else []
+    feedback = write_feedback("" if path else said, comments)
+    base, diagnosis = starter_texts(), await diagnose(promises())
+    first = draft_request(diagnosis, base, model="rehearsal-editor")
+    now = changed(base, (await ask(RehearsalModel(), first, DraftOutput))[0])
+    original = {path: base.get(path) for path in now if base.get(path) != now[path]}
+    again = draft_request(diagnosis, now, model="rehearsal-editor", earlier=Earlier(feedback, original))
+    output = (await ask(RehearsalModel(), again, DraftOutput))[0]
+    assert output.edits == []
+    assert said in output.summary
 
 
 async def test_what_people_wrote_into_a_file_by_hand_is_left_to_them() -> None:
