@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from evolution.models import Proposal
+from evolution.queries.diagnoses import list_twins
 from evolution.queries.predictions import DrafterHistory, PredictionView
 from workbench.review_places import LinkedFlag
 
@@ -57,6 +58,7 @@ def describe_brief(
         "rest_of_summary": leave_out(proposal.summary, hypothesis),
         "flag_kinds": count_by_kind(flags),
         "fixes_so_far": _find_fixes(history),
+        "twins": list_twins(proposal.diagnosis) if proposal.diagnosis else [],
     }
 
 

@@ -20,6 +20,8 @@ class ProposalRow:
     proposal: Proposal
     summary: Summary
     flags: int
+    # the oldest of those listed that asks for the very same change of the same file; None where it is this one
+    same_as: int | None = None
 
     @property
     def cluster_number(self) -> int:
@@ -48,8 +50,25 @@ def arrange(
     proposals: Sequence[Proposal], summaries: Mapping[int, Summary], flags: Mapping[int, int], order: str
 ) -> list[ProposalRow]:
     """The rows: the oldest, the last changed, or those with most of something first; else as they came."""
+    same = _find_same(proposals)
     rows = [
-        ProposalRow(proposal, summaries.get(proposal.pk, Summary()), flags.get(proposal.pk, 0))
+        ProposalRow(
+            proposal, summaries.get(proposal.pk, Summary()), flags.get(proposal.pk, 0), same.get(proposal.pk)
+        )
         for proposal in proposals
     ]
     return sorted(rows, key=_KEYS[order]) if order else rows
+
+
+def _find_same(proposals: Sequence[Proposal]) -> dict[int, int]:
+    """Of proposals that are drafts of the same words for the same file, each but the oldest: to the oldest."""
+    oldest: dict[tuple[str, ...], int] = {}
+    same: dict[int, int] = {}
+    for proposal in sorted(proposals, key=lambda each: each.pk):
+        diagnosis = proposal.diagnosis
+        if diagnosis is None or not diagnosis.path or not diagnosis.changes:
+            continue
+        first = oldest.setdefault((diagnosis.path, *map(str, diagnosis.changes)), proposal.pk)
+        if first != proposal.pk:
+            same[proposal.pk] = first
+    return same

@@ -124,7 +124,7 @@ def accept_diagnosis(actor: Actor, diagnosis: Diagnosis) -> None:
 def reject_diagnosis(actor: Actor, diagnosis: Diagnosis, reason: str) -> None:
     """Say that the diagnosis is wrong, and why; what was drafted for it can't be confirmed, nor go into a step.
 
-    Raises LoopError when it is in a step that is not decided.
+    Raises LoopError when that is in a step that is not decided, or people have approved it.
     """
     actor.require(Role.DEVELOPER)
     require_reason(reason)
@@ -136,5 +136,8 @@ def reject_diagnosis(actor: Actor, diagnosis: Diagnosis, reason: str) -> None:
             _("%(proposal)s is in %(step)s; take it out of the step first")
             % {"proposal": proposal, "step": proposal.step}
         )
+    approved = diagnosis.proposals.filter(state=ProposalState.CONFIRMED).first()
+    if approved is not None:
+        raise LoopError(_("%(proposal)s is approved; reject it first") % {"proposal": approved})
     if diagnosis.state != DiagnosisState.REJECTED:
         move(diagnosis, DiagnosisState.REJECTED, actor, reason)

@@ -6,6 +6,7 @@ people to decide: nothing is ever forced, here or there.
 
 import logging
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,9 +18,11 @@ from evolution.errors import LoopError
 from evolution.loop.authors import list_authors
 from evolution.loop.locks import lock_record
 from evolution.loop.proposals import branch_head, rebuild_manifest
+from evolution.loop.rebasing import BuiltRebase, find_unrecorded_rebase, record_rebase
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import carry_approvals, name_people
 from evolution.loop.step_merges import explain_git_errors
+from evolution.loop.version_size import find_size_fault
 from evolution.models import Harness, Proposal
 from evolution.states import ProposalState
 from evolution.transitions import record
@@ -46,6 +49,8 @@ class Here(StrEnum):
     MOVED = "moved"
     # the head is no longer part of it
     REWRITTEN = "rewritten"
+    # it is no branch, but stands for another one
+    POINTER = "pointer"
     DELETED = "deleted"
 
 
@@ -75,11 +80,14 @@ class Standing:
     # of the remote's branch, as far as it is known
     remote_head: str = ""
     remote: str = ""
+    # why what others have added, here or there, is not taken; empty where it is, or nothing was
+    refused: str = ""
 
     @property
     def is_open(self) -> bool:
         """Whether somebody has to decide which of two histories counts."""
-        return self.here in {Here.REWRITTEN, Here.DELETED} or self.there == There.DIVERGED
+        is_ours_gone = self.here in {Here.REWRITTEN, Here.POINTER, Here.DELETED}
+        return is_ours_gone or self.there == There.DIVERGED or bool(self.refused)
 
 
 def read_standing(proposal: Proposal, remote: str = "", remote_main: str = "main") -> Standing:
@@ -87,17 +95,22 @@ def read_standing(proposal: Proposal, remote: str = "", remote_main: str = "main
     repository = open_repository(proposal.harness)
     head = branch_head(repository, proposal) or ""
     here = _stand_here(repository, proposal, head)
+    refused = _find_refusal(repository, proposal, head) if here == Here.MOVED else ""
     if not remote or not proposal.branch:
-        return Standing(here, There.NO_REMOTE, head)
+        return Standing(here, There.NO_REMOTE, head, refused=refused)
     branches = fetched_branches(repository, remote)
     known = branches.get(proposal.branch, "")
     there = _stand_there(repository, proposal, known, branches.get(remote_main, ""))
-    return Standing(here, there, head, known, remote)
+    if here == Here.SAME and there == There.AHEAD:
+        refused = _find_refusal(repository, proposal, known)
+    return Standing(here, there, head, known, remote, refused)
 
 
 def _stand_here(repository: HarnessRepository, proposal: Proposal, head: str) -> Here:
     if not head:
         return Here.DELETED if proposal.head_commit else Here.SAME
+    if repository.is_pointer(proposal.branch):
+        return Here.POINTER
     if head == proposal.head_commit or proposal.state == ProposalState.DRAFTING:
         return Here.SAME
     return Here.MOVED if _contains(repository, head, proposal.head_commit) else Here.REWRITTEN
@@ -147,47 +160,121 @@ def _try_follow(actor: Actor, proposal: Proposal, theirs: str) -> bool:
         return False
 
 
-@transaction.atomic
+@dataclass(frozen=True)
+class Version:
+    """What a proposal is known by: its base, and what is said of the change."""
+
+    base: str
+    manifest: dict[str, object]
+
+
+@dataclass(frozen=True)
+class _News:
+    """What others have added to a branch, read before anybody has to wait for it."""
+
+    # of the proposal, and of its branch, when it was read
+    base: str
+    head: str
+    branch_at: str
+    # the newest of what was added
+    commit: str
+    # what a rebase of ours took in that died before its record was written; empty for a change from outside
+    onto: str
+    # None for a rebase
+    version: Version | None
+
+    def holds(self, proposal: Proposal, branch_at: str | None) -> bool:
+        """Whether the locked proposal is still as it was."""
+        return (self.base, self.head, self.branch_at) == (
+            proposal.base_commit,
+            proposal.head_commit,
+            branch_at,
+        )
+
+
 def follow_branch(actor: Actor, proposal: Proposal, theirs: str = "") -> bool:
     """Take what others added to our branch, or to the remote's, which stands at `theirs`; returns whether it moved.
 
-    Only commits that go on from the head are taken. A confirmed proposal waits for review again unless its diff is
-    still the same.
+    Only commits that go on from the head are taken, of a version that is not too large to be judged. A confirmed
+    proposal waits for review again unless its diff is still the same.
     """
-    lock_record(proposal)
-    repository = open_repository(proposal.harness)
-    head = branch_head(repository, proposal)
-    if proposal.state not in FOLLOWED:
-        return False
-    if theirs and theirs != proposal.pushed_commit:
-        proposal.pushed_commit = theirs
-        proposal.save(update_fields=["pushed_commit", "updated_at"])
-    if not head or not _contains(repository, head, proposal.head_commit):
-        return False
-    new = theirs if theirs and _contains(repository, theirs, head) else head
-    if new == proposal.head_commit or not _is_readable(repository, new):
-        return False
-    if new != head:
-        repository.move_branch(proposal.branch, new, expected_head=head)
-    take_outside(actor, proposal, new)
+    news = _find_news(proposal, theirs) if proposal.state in FOLLOWED else None
+    with transaction.atomic():
+        lock_record(proposal)
+        if proposal.state not in FOLLOWED:
+            return False
+        if theirs and theirs != proposal.pushed_commit:
+            proposal.pushed_commit = theirs
+            proposal.save(update_fields=["pushed_commit", "updated_at"])
+        repository = open_repository(proposal.harness)
+        if news is None or not news.holds(proposal, branch_head(repository, proposal)):
+            return False
+        if news.onto:
+            record_rebase(actor, BuiltRebase(proposal, news.onto, news.commit, news.branch_at))
+            return True
+        if news.commit != news.branch_at:
+            repository.move_branch(proposal.branch, news.commit, expected_head=news.branch_at)
+        take_outside(actor, proposal, news.commit, news.version)
     return True
 
 
-def follow_moved(actor: Actor, proposal: Proposal) -> str:
-    """Take what others added to the branch of a locked proposal; returns its head, which is the branch's now.
+def _find_news(proposal: Proposal, theirs: str) -> _News | None:
+    """What is to be taken; None when there is nothing, or nothing that can be."""
+    repository, known = open_repository(proposal.harness), proposal.head_commit
+    at = branch_head(repository, proposal)
+    if not at or repository.is_pointer(proposal.branch) or not _contains(repository, at, known):
+        return None
+    new = theirs if theirs and _contains(repository, theirs, at) else at
+    if new == known or _find_refusal(repository, proposal, new):
+        return None
+    onto = find_unrecorded_rebase(repository, proposal, new)
+    version = None if onto else _read_version(proposal, new)
+    return _News(proposal.base_commit, known, at, new, onto, version)
 
-    Nobody's word may go by what nobody was shown: LoopError when the branch is gone or was rewritten outside.
+
+def _read_version(proposal: Proposal, head: str) -> Version:
+    base = _find_base(open_repository(proposal.harness), proposal, head)
+    based = copy(proposal)
+    based.base_commit = base
+    return Version(base, rebuild_manifest(based, head))
+
+
+def _find_refusal(repository: HarnessRepository, proposal: Proposal, head: str) -> str:
+    """Why a version that goes on from ours is left where it is; empty when it can be taken."""
+    try:
+        base = _find_base(repository, proposal, head)
+    except HarnessRepoError as failure:
+        return str(failure)
+    return find_size_fault(repository, base, head)
+
+
+def check_takeable(proposal: Proposal, head: str) -> None:
+    """Raise LoopError when the version is too large to be judged, or can't be read."""
+    refused = _find_refusal(open_repository(proposal.harness), proposal, head)
+    if refused:
+        text = _("the branch of %(proposal)s holds what can't be taken: %(reason)s")
+        raise LoopError(text % {"proposal": proposal, "reason": refused})
+
+
+def follow_moved(actor: Actor, proposal: Proposal) -> str:
+    """Take what others added to the branch of a proposal; returns its head, which is the branch's now.
+
+    Nobody's word may go by what nobody was shown: LoopError when the branch is gone, was rewritten outside, or holds
+    what can't be taken.
     """
-    head = branch_head(open_repository(proposal.harness), proposal)
+    repository = open_repository(proposal.harness)
+    head = branch_head(repository, proposal)
     if head is None:
         raise LoopError(_("%(proposal)s has no branch") % {"proposal": proposal})
     if head != proposal.head_commit and not follow_branch(actor, proposal):
+        if _stand_here(repository, proposal, head) == Here.MOVED:
+            check_takeable(proposal, head)
         text = _("the branch of %(proposal)s was rewritten outside; choose first which history counts")
         raise LoopError(text % {"proposal": proposal})
     return proposal.head_commit
 
 
-def take_outside(actor: Actor, proposal: Proposal, head: str) -> None:
+def take_outside(actor: Actor, proposal: Proposal, head: str, version: Version | None = None) -> None:
     """Make what others have put on the branch the head of the locked proposal, and mark it as theirs."""
     repository = open_repository(proposal.harness)
     commits = repository.log_between(proposal.base_commit, head)
@@ -198,15 +285,17 @@ def take_outside(actor: Actor, proposal: Proposal, head: str) -> None:
     people = name_people(author.email for commit in commits for author in list_authors(commit))
     old = proposal.head_commit
     record(actor, "proposal.changed_outside", proposal, commit=head, by=by, old=old, people=people)
-    move_head(actor, proposal, head)
+    move_head(actor, proposal, head, version)
 
 
-def move_head(actor: Actor, proposal: Proposal, head: str) -> None:
-    """Know the locked proposal by this commit of its branch: its base moves when the branch has taken main in."""
+def move_head(actor: Actor, proposal: Proposal, head: str, version: Version | None = None) -> None:
+    """Know the locked proposal by this commit of its branch: its base moves when the branch has taken main in.
+
+    `version` is what was read of it before, where it was.
+    """
     old_base, old_head = proposal.base_commit, proposal.head_commit
-    proposal.base_commit = _find_base(open_repository(proposal.harness), proposal, head)
-    proposal.head_commit = head
-    proposal.manifest = rebuild_manifest(proposal, head)
+    read = version or _read_version(proposal, head)
+    proposal.base_commit, proposal.head_commit, proposal.manifest = read.base, head, read.manifest
     proposal.save(update_fields=["base_commit", "head_commit", "manifest", "updated_at"])
     record(actor, "proposal.committed", proposal, commit=head, base=proposal.base_commit)
     carry_approvals(actor, proposal, old_base, old_head)
@@ -221,15 +310,6 @@ def _find_base(repository: HarnessRepository, proposal: Proposal, head: str) -> 
         if _contains(repository, commit, proposal.base_commit) and _contains(repository, head, commit):
             return commit
     return proposal.base_commit
-
-
-def _is_readable(repository: HarnessRepository, commit: str) -> bool:
-    """Whether the version can be shown; one that is too large is left where it is."""
-    try:
-        repository.files(commit)
-    except HarnessRepoError:
-        return False
-    return True
 
 
 def fetch_branches(

@@ -27,7 +27,7 @@ from evolution.loop.outside_files import find_version_faults
 from evolution.loop.repositories import check_has_agent, open_repository
 from evolution.models import Diagnosis, Job, Proposal
 from evolution.ports import NamedModel
-from evolution.prompts.diagnosis import DiagnosisBrief
+from evolution.prompts.diagnosis import LONGEST_QUOTE, DiagnosisBrief
 from evolution.prompts.edit_blocks import line_end
 from evolution.states import ExchangePurpose, JobKind, JobState, ProposalState
 from evolution.transitions import move, record
@@ -109,7 +109,7 @@ def read_diagnosis(diagnosis: Diagnosis) -> DiagnosisBrief:
             "hypothesis": diagnosis.hypothesis,
             "confidence": diagnosis.confidence,
             "evidence": [
-                {"case": str(item["case"]), "turn": item["turn"], "quote": item["quote"]}
+                {"case": str(item["case"]), "turn": item["turn"], "quote": item["quote"][:LONGEST_QUOTE]}
                 for item in diagnosis.evidence
             ],
             "first_wrong_turns": [

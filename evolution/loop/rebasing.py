@@ -18,6 +18,7 @@ from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import carry_approvals
 from evolution.loop.step_merges import find_base
 from evolution.models import Proposal
+from evolution.states import ProposalState
 from evolution.transitions import change, record
 from harness_repo.git.merges import Resolutions
 from harness_repo.git.messages import TrailerValue, message_with_trailers, read_trailers
@@ -72,8 +73,8 @@ def build_rebase(
     known = known_resolutions(proposal.harness, [proposal]) if resolutions is None else resolutions
     at = branch_head(repository, proposal)
     start = at or proposal.head_commit
-    if start != proposal.head_commit and not _is_unrecorded_rebase(repository, proposal, start):
-        raise StaleState(_("the branch of %(proposal)s has moved; look at it again") % {"proposal": proposal})
+    if start != proposal.head_commit and not find_unrecorded_rebase(repository, proposal, start):
+        raise _moved(proposal)
     if repository.is_ancestor(onto, start):
         return BuiltRebase(proposal, onto, start, at)
     settled = repository.check_merge(onto, [start], resolutions=known).settled
@@ -117,13 +118,28 @@ def move_branches(rebases: Sequence[BuiltRebase]) -> None:
             repository.move_branch(built.proposal.branch, built.commit, expected_head=built.branch_at)
 
 
-def _is_unrecorded_rebase(repository: HarnessRepository, proposal: Proposal, head: str) -> bool:
-    """Whether the branch was moved by a rebase that died before its record was written."""
+def _moved(proposal: Proposal) -> StaleState:
+    text = _("the branch of %(proposal)s has moved; look at it again")
+    if proposal.state == ProposalState.IN_STEP:
+        # Nobody can look at it there.
+        text = _("the branch of %(proposal)s has moved; take it out of the step, then look at it again")
+    return StaleState(text % {"proposal": proposal})
+
+
+def find_unrecorded_rebase(repository: HarnessRepository, proposal: Proposal, head: str) -> str:
+    """What a rebase took in that moved the branch to `head` and died before its record was written; empty for others.
+
+    Its files are those that the workbench makes of the two, so that nobody else's words pass for its own.
+    """
     newest = repository.log(head, 1)[0]
     is_its = ("Proposal", str(proposal.pk)) in read_trailers(newest.message)
     first, *others = newest.parents or ("",)
     takes_main_in = len(others) == 1 and repository.is_ancestor(others[0], MAIN)
-    return is_its and first == proposal.head_commit and takes_main_in
+    if not (is_its and first == proposal.head_commit and takes_main_in):
+        return ""
+    known = known_resolutions(proposal.harness, [proposal])
+    check = repository.check_merge(others[0], [first], resolutions=known, rebasing=True)
+    return others[0] if check.is_clean and check.tree == repository.tree_of(head) else ""
 
 
 def _find_authors(actor: Actor, proposal: Proposal, keys: Sequence[str]) -> list[Author]:

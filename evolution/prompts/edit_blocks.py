@@ -15,6 +15,8 @@ LONGEST_SHOWN = 160
 # Less alike than this, no line is near (0-1, difflib's ratio).
 NEAR = 0.45
 MOST_COMPARED = 4_000
+# Of a block, in characters.
+LONGEST_PASSAGE = 100_000
 
 
 class EditBlock(BaseModel):
@@ -22,8 +24,14 @@ class EditBlock(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    search: str = Field(min_length=1, description="passage of the file, verbatim and in it only once")
-    replace: str = Field(description="what stands there instead; empty to take it out")
+    search: str = Field(
+        min_length=1,
+        max_length=LONGEST_PASSAGE,
+        description="passage of the file, verbatim and in it only once",
+    )
+    replace: str = Field(
+        max_length=LONGEST_PASSAGE, description="what stands there instead; empty to take it out"
+    )
 
 
 class BadEdit(ValueError):

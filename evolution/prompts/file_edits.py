@@ -11,6 +11,10 @@ from evolution.prompts.edit_blocks import BadEdit, EditBlock, line_end, replace_
 
 __all__ = ["BadEdit", "EditBlock", "FileEdit", "apply_edits"]
 
+# In characters; what an edit may leave of a file is less, and checked apart.
+LONGEST_CONTENT = 200_000
+LONGEST_PATH = 300
+
 SAFE_PATH = re.compile(r"^(?!/)(?!.*(?:^|/)\.\.?(?:/|$))(?!-)[\w./ -]+$")
 
 Changed = dict[str, bytes | None]
@@ -21,10 +25,12 @@ class FileEdit(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    path: str = Field(min_length=1, description="path inside the harness")
+    path: str = Field(min_length=1, max_length=LONGEST_PATH, description="path inside the harness")
     action: Literal["create", "replace", "search_replace", "append_line", "delete", "rename"]
     content: str = Field(
-        default="", description="whole content for create and replace, the line for append_line, else empty"
+        default="",
+        max_length=LONGEST_CONTENT,
+        description="whole content for create and replace, the line for append_line, else empty",
     )
     blocks: list[EditBlock] = Field(
         default=[],
@@ -32,7 +38,9 @@ class FileEdit(BaseModel):
         description="for search_replace, in order; for rename, if the text changes too",
     )
     new_path: str = Field(
-        default="", description="for rename: where the file goes, or the folder with all in it"
+        default="",
+        max_length=LONGEST_PATH,
+        description="for rename: where the file goes, or the folder with all in it",
     )
 
 

@@ -17,6 +17,8 @@ Output = TypeVar("Output", bound=BaseModel)
 CODE_FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 # Enough of a wrong reply to see what was wrong with it, and to mend it instead of starting anew.
 SHOWN = 20_000
+# Of what is wrong with a reply; it may quote the reply itself.
+LONGEST_PROBLEM = 8_000
 
 
 class BadModelOutput(Exception):
@@ -77,11 +79,11 @@ def _read(
     try:
         answer = output.model_validate_json(match.group(1) if match else text)
     except ValidationError as failure:
-        return None, _explain(failure)
+        return None, _explain(failure)[:LONGEST_PROBLEM]
     said = answer.model_dump()
     if make_storable(said) != said:
         return None, "a text has a NUL character or half a surrogate pair: leave them out"
-    problem = check(answer) if check else ""
+    problem = check(answer)[:LONGEST_PROBLEM] if check else ""
     return (None, problem) if problem else (answer, "")
 
 

@@ -191,8 +191,8 @@ def read_history(harness: Harness, model: str) -> DrafterHistory | None:
     if not scores:
         return None
     pooled: dict[str, Hits] = {}
-    for score in _each_once(scores):
-        for name, hits in _read_hits(score).items():
+    for counted in _each_once(scores):
+        for name, hits in _read_hits(counted).items():
             pooled[name] = pooled.get(name, Hits()) + hits
     shared = sum(bool(score.get("shared_with")) for score in scores)
     return DrafterHistory(model, len(scores), shared, len(found) - len(scores), _rows(pooled))

@@ -1,11 +1,12 @@
 """What people said of proposals: whose approvals hold and whose do not, the threads, and the sums for a list."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import Count
 
+from evolution.loop.repositories import open_repository
 from evolution.loop.review_threads import PlacedThread, place_threads
 from evolution.loop.reviews import approvals, find_authors, is_approved, is_author
 from evolution.models import Proposal, Review, ReviewThread
@@ -34,7 +35,10 @@ class Standing:
 
 @dataclass(frozen=True)
 class SpokenThread:
-    """A thread with where it stands now, and the commit that answered it when it was sent to the editor."""
+    """A thread with where it stands now, and the commit that answered it when it was sent to the editor.
+
+    A commit that does not touch the file of the thread is no answer to it.
+    """
 
     placed: PlacedThread
     answered_by: str = ""
@@ -115,9 +119,26 @@ def list_threads(proposal: Proposal) -> list[SpokenThread]:
     answers = {
         pk: str(entry.get("commit") or "") for entry in proposal.feedback for pk in entry.get("threads") or []
     }
+    touched = {commit: _touched(proposal, commit) for commit in {*answers.values()} - {""}}
+    placed = place_threads(proposal, threads)
     return [
-        SpokenThread(placed, answers.get(placed.thread.pk, "")) for placed in place_threads(proposal, threads)
+        SpokenThread(each, _answer(each.thread, answers.get(each.thread.pk, ""), touched)) for each in placed
     ]
+
+
+def _answer(thread: ReviewThread, commit: str, touched: Mapping[str, set[str] | None]) -> str:
+    paths = touched.get(commit)
+    return commit if paths is None or not thread.path or thread.path in paths else ""
+
+
+def _touched(proposal: Proposal, commit: str) -> set[str] | None:
+    """The files that a commit of the branch changed; None when git has it no longer."""
+    repository = open_repository(proposal.harness)
+    try:
+        before = repository.log(commit, 1)[0].parents[:1]
+        return set(repository.changed_files(before[0], commit)) if before else None
+    except HarnessRepoError:
+        return None
 
 
 def summarise(proposals: Iterable[Proposal]) -> dict[int, Summary]:

@@ -1,5 +1,6 @@
 """Tools of a harness (tools/*.yaml): a function schema for the model, and where results come from."""
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from harness_repo.format.yamlfile import YamlFile, as_mapping, check_schema, rea
 LOAD_SKILL = "load_skill"
 # How long a tool may take when its file does not say.
 DEFAULT_SECONDS = 10.0
+# Larger files are read again each time, so that what is kept stays small.
+_MOST_KEPT = 50_000
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,11 @@ class Tool:
 
 def parse_tool(path: str, data: bytes) -> tuple[Tool | None, list[Problem]]:
     """Read a tool file; None when anything in it is an error. All that is wrong is told at once."""
+    tool, problems = _parse_kept(path, data) if len(data) <= _MOST_KEPT else _parse(path, data)
+    return tool, list(problems)
+
+
+def _parse(path: str, data: bytes) -> tuple[Tool | None, list[Problem]]:
     read, problems = read_yaml(path, data)
     if read is None:
         return None, problems
@@ -52,6 +60,10 @@ def parse_tool(path: str, data: bytes) -> tuple[Tool | None, list[Problem]]:
     if any(problem.is_error for problem in problems):
         return None, problems
     return _build(path, read.value), problems
+
+
+# Most versions of a harness have the same tools as the version before, and checking their schemas takes its time.
+_parse_kept = functools.lru_cache(maxsize=512)(_parse)
 
 
 def _build(path: str, values: Any) -> Tool:

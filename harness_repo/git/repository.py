@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from harness_repo.git.building import MAIN, building_repository, write_first
+from harness_repo.git.changes import ChangedFile, list_changes
 from harness_repo.git.commitinfo import CommitInfo
 from harness_repo.git.commits import (
     FileChange,
@@ -325,6 +326,10 @@ class HarnessRepository:
         out = self._git.run(*arguments, self.resolve(base), self.resolve(head)).out
         return sorted(name.decode("utf-8", "surrogateescape") for name in out.split(b"\0") if name)
 
+    def list_changes(self, base: str, head: str) -> list[ChangedFile]:
+        """As changed_files, with sizes, and without reading a file; TooLarge when there are too many to list."""
+        return list_changes(self._git, self.resolve(base), self.resolve(head))
+
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         """Whether `descendant` contains `ancestor`; a commit contains itself."""
         return self._contains(self.resolve(descendant), self.resolve(ancestor))
@@ -332,6 +337,10 @@ class HarnessRepository:
     def branches(self) -> dict[str, str]:
         """Branch name -> commit id, by name."""
         return list_refs(self._git, BRANCHES)
+
+    def is_pointer(self, branch: str) -> bool:
+        """Whether a branch is none, but a symbolic ref, which stands for another one."""
+        return read_pointer(self.path, BRANCHES + check_ref_name(branch)) is not None
 
     def list_tags(self) -> dict[str, str]:
         """Tag name -> id of the tagged commit, by name."""

@@ -135,8 +135,8 @@
     if (by) step(Number(by));
     if (event.target.closest("[data-diff-fold]")) foldAll(false);
     if (event.target.closest("[data-diff-unfold]")) foldAll(true);
-    const cancelled = event.target.closest("[data-cancel-comment]")?.closest("tr.notes, .line-notes");
-    cancelled?.remove();
+    const cancel = event.target.closest("[data-cancel-comment]");
+    (cancel?.closest("tr.notes") || cancel?.closest(".line-notes"))?.remove();
     const link = event.target.closest("a[data-comment]");
     if (link && !event.ctrlKey && !event.metaKey && openForm(link)) event.preventDefault();
   });

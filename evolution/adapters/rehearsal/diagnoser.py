@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from evolution.adapters.rehearsal.briefs import Brief, HarnessView, read_briefs
@@ -149,11 +150,14 @@ def _hypothesis(
 
 
 def _without_repeats(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Two causes can lead to one change; the more frequent one keeps it."""
+    """Two causes can lead to one change; the more frequent one keeps it. None is surer than the ones before it."""
     kept: dict[tuple[str, ...], dict[str, Any]] = {}
     for each in found:
         kept.setdefault((each["path"], *(each["changes"] or [each["hypothesis"]])), each)
-    return list(kept.values())
+    ranked = list(kept.values())
+    for before, after in pairwise(ranked):
+        after["confidence"] = min(before["confidence"], after["confidence"])
+    return ranked
 
 
 def rank_causes(cases: Sequence[Brief], view: HarnessView) -> list[tuple[Cause, list[Brief]]]:

@@ -10,7 +10,6 @@ import yaml
 
 from evolution.adapters.rehearsal import sentences
 from evolution.adapters.rehearsal.briefs import HarnessView
-from evolution.adapters.rehearsal.feedback import NotUnderstood
 from evolution.adapters.rehearsal.line_comments import heed_all
 from evolution.adapters.rehearsal.policy import Turn
 from evolution.adapters.rehearsal.redraft import change_text, read_draft, replacing
@@ -26,6 +25,7 @@ MAX_DESCRIPTION = 1024
 MAX_TITLE = 120
 # Of a reviewer's words, where they are told back.
 LONGEST_SAID = 200
+MOST_SAID = 10
 FRONT_MATTER = re.compile(r"^---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 
 
@@ -90,22 +90,20 @@ def draft(diagnosis: dict[str, Any], drafting: Drafting, feedback: str = "") -> 
         sentences.read_change(str(text), view.rules_path()) for text in diagnosis.get("changes") or [] if text
     ]
     drafted = drafting.changes(told)
-    changes, not_understood = drafted, ""
+    changes, unheeded = drafted, list[str]()
     if feedback:
-        try:
-            changes = heed_all(feedback, view, str(diagnosis.get("path") or ""), drafted)
-        except NotUnderstood as words:
-            # Better nothing than a reviewer's remark as a rule of the agent.
-            changes, not_understood = [], str(words)
+        changes, unheeded = heed_all(feedback, view, str(diagnosis.get("path") or ""), drafted)
+    # Better nothing than a reviewer's remark as a rule of the agent.
+    is_refused = bool(unheeded) and changes == drafted
     evidence = [entry for entry in diagnosis.get("evidence") or [] if isinstance(entry, dict)]
     cases = ("、" if zh else ", ").join(str(entry.get("case", "")) for entry in evidence)
     return {
         "title": _title(changes, chinese=zh),
         "slug": _slug(changes),
-        "summary": _refusal(not_understood, chinese=zh)
-        if not_understood
-        else _summary(str(diagnosis.get("hypothesis", "")), changes, chinese=zh),
-        "edits": [] if not_understood else drafting.edits(changes, drafted),
+        "summary": _tell_unheeded(unheeded, chinese=zh)
+        if is_refused
+        else _summary(str(diagnosis.get("hypothesis", "")), changes, unheeded, chinese=zh),
+        "edits": [] if is_refused else drafting.edits(changes, drafted),
         "expected_effect": say(
             "draft.effect",
             chinese=zh,
@@ -116,16 +114,18 @@ def draft(diagnosis: dict[str, Any], drafting: Drafting, feedback: str = "") -> 
     }
 
 
-def _summary(hypothesis: str, changes: Sequence[Change], *, chinese: bool) -> str:
+def _summary(hypothesis: str, changes: Sequence[Change], unheeded: Sequence[str], *, chinese: bool) -> str:
+    left = [_tell_unheeded(unheeded, chinese=chinese)] if unheeded else []
     if not changes:
-        return say("draft.nothing_because", chinese=chinese, hypothesis=hypothesis)
+        return " ".join([say("draft.nothing_because", chinese=chinese, hypothesis=hypothesis), *left])
     told = ("；" if chinese else "; ").join(_in_words(change, chinese=chinese) for change in changes)
-    return say("draft.summary", chinese=chinese, hypothesis=hypothesis, changes=told)
+    return " ".join([say("draft.summary", chinese=chinese, hypothesis=hypothesis, changes=told), *left])
 
 
-def _refusal(words: str, *, chinese: bool) -> str:
+def _tell_unheeded(words: Sequence[str], *, chinese: bool) -> str:
     known = say("draft.known", chinese=chinese)
-    return say("draft.not_understood", chinese=chinese, said=clip(words, LONGEST_SAID), known=known)
+    said = ("；" if chinese else "; ").join(clip(each, LONGEST_SAID) for each in words[:MOST_SAID])
+    return say("draft.not_understood", chinese=chinese, said=said, known=known)
 
 
 def _applied(edits: Sequence[dict[str, Any]], view: HarnessView) -> dict[str, str]:

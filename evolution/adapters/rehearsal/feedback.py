@@ -12,6 +12,7 @@ from evolution.adapters.rehearsal.sentences import Change
 from evolution.adapters.rehearsal.shortening import shorten_sentence
 from evolution.adapters.rehearsal.text import clip
 from evolution.adapters.rehearsal.wording import listed, say
+from harness_repo.format.skills import SKILL_FILE
 
 USE_HOOK = re.compile(r"钩子|\bhooks?\b", re.IGNORECASE)
 NO_HOOK = re.compile(
@@ -44,6 +45,9 @@ _ADD = re.compile(
     r"|\badd (?:a|the|one|another) (?:rule|line)(?: that|:)\s*(?P<said>\S.+)",
     re.IGNORECASE,
 )
+# One sentence, whatever stands in its quotes.
+_SENTENCE = re.compile(r"(?:「[^」]*」|“[^”]*”|\"[^\"]*\"|[^。！？；!?;.\n]|\.(?!\s|$))+")
+_POLITE = re.compile(r"[\W_]*(?:(?:谢谢|多谢|辛苦了?|thanks?(?: you)?|please|ok)[\W_]*)*", re.IGNORECASE)
 LONGEST_RULE = 120
 
 
@@ -54,6 +58,8 @@ class Wish:
     text: str
     view: HarnessView
     blamed: str
+    # the file that it is said of, empty for the whole draft
+    at: str = ""
 
 
 class NotUnderstood(Exception):
@@ -62,6 +68,31 @@ class NotUnderstood(Exception):
 
 def heed(wish: Wish, changes: Sequence[Change]) -> list[Change]:
     """The changes as the reviewer wants them; raises NotUnderstood for words that ask for nothing known."""
+    wanted, steps = list(changes), _steps(wish)
+    if not steps:
+        raise NotUnderstood(" ".join(wish.text.split()))
+    for step in steps:
+        wanted = step(wanted)
+    return list(dict.fromkeys(wanted))
+
+
+def list_unheeded(wish: Wish) -> list[str]:
+    """The sentences of a reviewer that ask for nothing known; `heed` leaves them undone."""
+    text = " ".join(wish.text.split())
+    added = _ADD.search(text)
+    # A rule that is asked for goes on to the end.
+    end = added.start() if added else len(text)
+    said = [found for found in _SENTENCE.finditer(text) if found.end() <= end]
+    return [
+        sentence
+        for found in said
+        if not _POLITE.fullmatch(sentence := found.group().strip())
+        and not _steps(replace(wish, text=sentence))
+    ]
+
+
+def _steps(wish: Wish) -> list[Callable[[list[Change]], list[Change]]]:
+    """What is understood of the words, in the order in which it is done."""
     steps: list[tuple[bool, Callable[[list[Change]], list[Change]]]] = [
         (_names_words(wish), lambda drafted: _use_words(wish, drafted)),
         (bool(NO_HOOK.search(wish.text)), lambda drafted: _as_rules(wish, drafted)),
@@ -70,25 +101,20 @@ def heed(wish: Wish, changes: Sequence[Change]) -> list[Change]:
         (bool(SHORTER.search(wish.text)), lambda drafted: _shorter(wish, drafted)),
         (bool(_ADD.search(wish.text)), lambda drafted: _with_rule(wish, drafted)),
     ]
-    wanted = list(changes)
-    for asked, step in steps:
-        wanted = step(wanted) if asked else wanted
-    if not any(asked for asked, _ in steps):
-        raise NotUnderstood(" ".join(wish.text.split()))
-    return list(dict.fromkeys(wanted))
+    return [step for is_asked, step in steps if is_asked]
 
 
 def _with_rule(wish: Wish, changes: list[Change]) -> list[Change]:
-    """The rule that is asked for, where no quotes say it already."""
+    """The rule that is asked for, where no quotes say it already; in the file that it is said of."""
     asked = _ADD.search(" ".join(wish.text.split()))
     if asked is None or _names_words(wish):
         return changes
-    return [
-        *changes,
-        Change(
-            "rule", wish.view.rules_path(), clip(asked["rule"] or asked["said"], LONGEST_RULE).rstrip("…")
-        ),
-    ]
+    rule = clip(asked["rule"] or asked["said"], LONGEST_RULE).rstrip("…")
+    if wish.at.endswith(f"/{SKILL_FILE}"):
+        what = sentences.CAUTION if NEGATION.search(rule) else sentences.STATE
+        return [*changes, Change(what, wish.at, rule)]
+    path = wish.at if wish.at.startswith("prompts/") else wish.view.rules_path()
+    return [*changes, Change("rule", path, rule)]
 
 
 def _names_words(wish: Wish) -> bool:

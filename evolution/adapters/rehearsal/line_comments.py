@@ -1,11 +1,12 @@
 """What reviewers say of single lines of a draft: only the changes that stand there are reworked."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from evolution.adapters.rehearsal import sentences
 from evolution.adapters.rehearsal.briefs import HarnessView
-from evolution.adapters.rehearsal.feedback import Wish, heed
+from evolution.adapters.rehearsal.feedback import NotUnderstood, Wish, heed, list_unheeded
 from evolution.adapters.rehearsal.sentences import Change
 from evolution.prompts.feedback import LineComment, read_feedback
 
@@ -16,26 +17,44 @@ DROP = re.compile(
 )
 
 
-def heed_all(feedback: str, view: HarnessView, blamed: str, changes: Sequence[Change]) -> list[Change]:
-    """The changes as reviewers want them: what they say of lines first, then their words about the whole.
+def heed_all(
+    feedback: str, view: HarnessView, blamed: str, changes: Sequence[Change]
+) -> tuple[list[Change], list[str]]:
+    """The changes as reviewers want them, and their words that ask for nothing known.
 
-    Raises NotUnderstood when one of them asks for nothing that is known.
+    What they say of lines comes first, then their words about the whole.
     """
     words, comments = read_feedback(feedback)
-    wanted = list(changes)
+    wanted, unheeded = list(changes), list[str]()
     for comment in comments:
-        wanted = _heed_line(comment, view, wanted)
-    return heed(Wish(words, view, blamed), wanted) if words else wanted
+        wish = Wish("\n".join(text for _author, text in comment.comments), view, comment.path, comment.path)
+        wanted, left = _try(wish, wanted, partial(_heed_line, comment, wish))
+        unheeded += [f"{comment.path}: {each}" for each in left]
+    if words:
+        wish = Wish(words, view, blamed)
+        wanted, left = _try(wish, wanted, partial(heed, wish))
+        unheeded += left
+    return wanted, unheeded
 
 
-def _heed_line(comment: LineComment, view: HarnessView, changes: list[Change]) -> list[Change]:
-    said = "\n".join(text for _author, text in comment.comments)
+def _try(
+    wish: Wish, changes: list[Change], step: Callable[[list[Change]], list[Change]]
+) -> tuple[list[Change], list[str]]:
+    """What a step makes of the changes, and the words that it did not heed: all of them where none is known."""
+    try:
+        return step(changes), [each for each in list_unheeded(wish) if not DROP.search(each)]
+    except NotUnderstood as words:
+        return changes, [str(words)]
+
+
+def _heed_line(comment: LineComment, wish: Wish, changes: list[Change]) -> list[Change]:
+    """Only what was drafted on the line is touched, else what was drafted in its file."""
     mine = [change for change in changes if _is_about(comment, change)]
+    is_dropped = mine and DROP.search(wish.text) and not sentences.quoted(wish.text)
+    mine = mine or [change for change in changes if change.path == comment.path]
     if not mine:
-        # Of a line that was there before, or in words that are not known here: it is a wish like any other.
-        return heed(Wish(said, view, comment.path), changes)
-    is_dropped = DROP.search(said) and not sentences.quoted(said)
-    reworked = [] if is_dropped else heed(Wish(said, view, comment.path), mine)
+        raise NotUnderstood(" ".join(wish.text.split()))
+    reworked = [] if is_dropped else heed(wish, mine)
     at = changes.index(mine[0])
     rest = [change for change in changes if change not in mine]
     return list(dict.fromkeys([*rest[:at], *reworked, *rest[at:]]))

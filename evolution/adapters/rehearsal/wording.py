@@ -274,8 +274,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "draft.nothing": ("没有要改的", "Nothing to change"),
     "draft.nothing_because": ("{hypothesis} harness 里没有要改的。", "{hypothesis} There is nothing to change here."),
     "draft.not_understood": (
-        "演练编辑看不懂「{said}」，只会这些：{known}",
-        'The rehearsal editor does not understand "{said}". It knows only: {known}',
+        "没有照办：{said}。演练编辑只会这些：{known}",
+        "Not carried out: {said}. The rehearsal editor knows only: {known}",
     ),
     "draft.known": (
         "短一点；只改一个文件；把「甲」改成「乙」；删掉「甲」；改用钩子，或不用；加一条规则：……；在一行上：删掉这行。",

@@ -27,7 +27,12 @@ def test_people_amend_what_the_model_said(diagnosis: Diagnosis) -> None:
     amend_diagnosis(DEV, diagnosis, hypothesis=" new ", changes=["y", " "])
     diagnosis.refresh_from_db()
     assert (diagnosis.hypothesis, diagnosis.changes, diagnosis.amended_by) == ("new", ["y"], "dev")
-    assert Event.objects.get().data["old"] == {"hypothesis": "old", "changes": ["x"], "part": "skill"}
+    assert Event.objects.get().data["old"] == {
+        "hypothesis": "old",
+        "changes": ["x"],
+        "part": "skill",
+        "path": "",
+    }
 
 
 def test_an_amendment_without_a_change_leaves_no_trace(diagnosis: Diagnosis) -> None:
@@ -58,6 +63,13 @@ def test_diagnosis_behind_a_step_is_not_rejected(diagnosis: Diagnosis) -> None:
         harness=diagnosis.harness, diagnosis=diagnosis, step=step, state=ProposalState.IN_STEP
     )
     with pytest.raises(LoopError, match="take it out of the step"):
+        reject_diagnosis(DEV, diagnosis, "wrong")
+    assert Diagnosis.objects.get().state == DiagnosisState.OPEN
+
+
+def test_diagnosis_behind_an_approved_proposal_is_not_rejected(diagnosis: Diagnosis) -> None:
+    Proposal.objects.create(harness=diagnosis.harness, diagnosis=diagnosis, state=ProposalState.CONFIRMED)
+    with pytest.raises(LoopError, match="approved; reject it first"):
         reject_diagnosis(DEV, diagnosis, "wrong")
     assert Diagnosis.objects.get().state == DiagnosisState.OPEN
 

@@ -130,21 +130,6 @@ def test_the_models_own_words_come_back_to_it_as_data(diagnosis: Diagnosis) -> N
     assert hostile in read_fenced(told[1])["problem"]
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"title": " \n "},
-        {"title": "a\0b"},
-        {"summary": "x" * 9_999},
-        {"risks": ["x"] * 99},
-        {"edits": [{"path": f"{SKILL[:-8]}{n}.md", "action": "create", "content": "x"} for n in range(101)]},
-    ],
-)
-def test_what_cannot_be_kept_or_read_is_repaired(diagnosis: Diagnosis, fields: dict[str, Any]) -> None:
-    assert ask(diagnosis, draft_answer(**fields), draft_answer()).output.title == "报价前查优惠券"
-    assert Exchange.objects.get().replies[0]["problem"]
-
-
 def test_a_title_is_one_line(diagnosis: Diagnosis) -> None:
     assert ask(diagnosis, draft_answer(title="x\n\nProposal: 99")).output.title == "x Proposal: 99"
 
@@ -155,3 +140,24 @@ def test_a_long_list_of_faults_is_cut(diagnosis: Diagnosis) -> None:
     with pytest.raises(EditRefused, match="characters cut") as caught:
         ask(diagnosis, *[draft_answer(edits=edits)] * 2)
     assert len(str(caught.value)) < LONGEST_FAULT + 100
+
+
+LONG = "x" * 5_000
+FORMS: dict[str, dict[str, Any]] = {
+    "an endless summary": {"summary": LONG},
+    "endless risks": {"risks": [LONG]},
+    "too many risks": {"risks": ["x"] * 99},
+    "an endless effect": {"expected_effect": LONG},
+    "a blank title": {"title": " \n "},
+    "a title with NUL": {"title": "a\0b"},
+    "too many edits": {"edits": [{"path": f"prompts/{n}.md", "action": "create"} for n in range(999)]},
+    "an endless path": {"edits": [{"path": f"prompts/{LONG}.md", "action": "create"}]},
+    "an endless file": {"edits": [{"path": "prompts/a.md", "action": "create", "content": LONG * 99}]},
+}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_texts_that_cannot_be_kept_are_asked_for_again(diagnosis: Diagnosis, kind: str) -> None:
+    ask(diagnosis, draft_answer(**FORMS[kind]), draft_answer())
+    first, _second = Exchange.objects.get().replies
+    assert first["problem"]

@@ -20,6 +20,7 @@ def cases() -> list[FailureCase]:
 
 def diagnose(case: FailureCase, exchange: Exchange, **fields: Any) -> Diagnosis:
     """A hypothesis that quotes one case."""
+    assert case.cluster is not None
     return Diagnosis.objects.create(
         harness=case.harness,
         cluster=case.cluster,

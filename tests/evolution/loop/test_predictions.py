@@ -9,8 +9,8 @@ from evolution.loop import steps
 from evolution.loop.flips import CasePair, CaseScores
 from evolution.loop.predictions import Hits, best_prediction, score_prediction, settle_predictions
 from evolution.models import Proposal, Step
-from evolution.transitions import record
 from evolution.states import ProposalState
+from evolution.transitions import record
 from tests.evolution.measured import DEV, MANY, make_harness, make_proposal, make_version, measure, teach
 
 PASS, FAIL = CaseScores(1, 1, passes=1), CaseScores(0, 0.5)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 import pytest
 from pydantic import BaseModel
 
-from evolution.prompts.structured import BadModelOutput, ask
+from evolution.prompts.structured import LONGEST_PROBLEM, BadModelOutput, Try, ask
 from harness_repo.runtime.chat import ChatReply, ChatRequest
 
 
 class Answer(BaseModel):
     number: int
+    note: str = ""
 
 
 @dataclass
@@ -55,3 +56,18 @@ async def test_gives_up_after_one_repair() -> None:
     with pytest.raises(BadModelOutput) as caught:
         await ask(model, REQUEST, Answer)
     assert caught.value.replies == ["no", "still no"]
+
+
+@pytest.mark.parametrize("text", ["a\\u0000b", "a\\ud800b"])
+async def test_a_text_that_nothing_can_store_is_a_fault(text: str) -> None:
+    model = Scripted([f'{{"number": 3, "note": "{text}"}}', '{"number": 4}'])
+    output, _ = await ask(model, REQUEST, Answer)
+    assert output.number == 4
+
+
+async def test_what_is_wrong_is_told_in_part_where_it_is_endless() -> None:
+    tries: list[Try] = []
+    with pytest.raises(BadModelOutput) as caught:
+        await ask(Scripted(['{"number": 3}'] * 2), REQUEST, Answer, check=lambda _: "x" * 99_999, tries=tries)
+    assert len(tries[0].problem) == LONGEST_PROBLEM
+    assert len(str(caught.value)) < LONGEST_PROBLEM + 100

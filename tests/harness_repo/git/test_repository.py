@@ -178,6 +178,15 @@ def test_tag_is_annotated_and_never_moves(repo: HarnessRepository, author: Autho
         repo.tag("release/1", "main", "again", author)
 
 
+def test_the_log_between_two_versions_follows_every_parent(repo: HarnessRepository, author: Author) -> None:
+    base = repo.resolve("main")
+    side = repo.commit("side", {"side.md": b"x\n"}, parent=base, author=author, message="side")
+    ours = repo.commit("ours", {"ours.md": b"x\n"}, parent=base, author=author, message="ours")
+    head = repo.merge("ours", ours, [side], author=author, message="merge")
+    assert {info.sha for info in repo.log_between(base, head)} == {side, ours, head}
+    assert repo.log_between(head, base) == []
+
+
 def test_log_keeps_whole_messages_and_the_limit(repo: HarnessRepository, author: Author) -> None:
     message = "主题\n\n正文\n\nProposal: 7"
     repo.commit("b", {"a": b"1"}, parent="main", author=author, message=message)

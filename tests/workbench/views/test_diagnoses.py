@@ -208,7 +208,7 @@ def test_each_form_of_a_hypothesis_says_what_it_does(world: World, developer: Cl
 
 
 def test_a_person_says_that_the_harness_is_not_to_blame(world: World, developer: Client) -> None:
-    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(state="open")
+    world.diagnosis.proposals.update(state="rejected")
     assert "Not the harness" in developer.get(world.url("clusters/1/")).content.decode()
     fields = {"part": "judge", "hypothesis": "The judge misread it.", "changes": ""}
 

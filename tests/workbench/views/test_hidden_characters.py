@@ -60,6 +60,8 @@ def write_odd_texts(world: World) -> None:
 def test_no_page_shows_one_as_it_is(world: World, operator: Client) -> None:
     write_odd_texts(world)
 
-    for name, address in list_pages(world).items():
+    # What is downloaded is the text as it was written.
+    pages = {name: address for name, address in list_pages(world).items() if name != "events_export"}
+    for name, address in pages.items():
         html = KEPT.sub("", operator.get(address).getvalue().decode())
         assert "\u202e" not in html, (name, re.findall(".{80}\u202e.{20}", html))

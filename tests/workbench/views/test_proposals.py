@@ -6,9 +6,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from evolution.loop.repositories import open_repository
-from evolution.models import Job, Proposal
+from evolution.models import Cluster, Job, Proposal
 from tests.evolution.measured import make_proposal
-from tests.workbench.views.conftest import World
+from tests.workbench.views.conftest import World, make_diagnosis
 
 
 def edit(client: Client, world: World, **fields: str) -> int:
@@ -272,3 +272,29 @@ def test_growth_is_one_line_with_the_rest_folded(world: World, viewer: Client) -
     line = re.search(r"<summary>(\+28 tokens in every prompt.*?)</summary>", page)
     assert line
     assert re.sub(r"<[^>]+>", "", line[1]) == "+28 tokens in every prompt (801 → 829, +3.5 %)"
+
+
+def test_drafts_of_the_same_change_are_told_in_the_list_and_on_their_pages(
+    world: World, viewer: Client
+) -> None:
+    other = make_diagnosis(Cluster.objects.create(harness=world.harness, number=99), world.case)
+    world.diagnosis.__class__.objects.filter(pk__in=(other.pk, world.diagnosis.pk)).update(
+        path="prompts/role.md", changes=["add a rule"]
+    )
+    twin = make_proposal(world.harness, b"knows: q1 q3\n", "twin")
+    Proposal.objects.filter(pk=twin.pk).update(diagnosis=other, state="drafted")
+
+    listed = viewer.get(world.url("proposals/?state=drafted")).content.decode()
+    page = viewer.get(world.url(f"proposals/{twin.pk}/"))
+
+    assert f"same change as #{world.proposal.pk}" in listed
+    assert f"same change as #{twin.pk}" not in listed
+    assert world.proposal in page.context["twins"]
+
+
+def test_a_file_that_one_side_has_not_is_one_column_side_by_side(world: World, viewer: Client) -> None:
+    proposal = make_proposal(world.harness, b"new\n", "adds a file", "prompts/more.md")
+
+    page = viewer.get(world.url(f"proposals/{proposal.pk}/?layout=split")).content.decode()
+
+    assert 'class="diff split only-new"' in page

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from evolution.adapters.rehearsal import RehearsalModel
+from evolution.adapters.rehearsal.diagnoser import _without_repeats
 from evolution.adapters.rehearsal.plans import LONG_LIST
 from evolution.adapters.rehearsal.wording import say
 from evolution.prompts.diagnosis import CaseBrief, DiagnosisBrief, DiagnosisOutput, diagnosis_request
@@ -107,6 +108,11 @@ async def test_a_second_cause_is_a_hypothesis_of_its_own_when_it_explains_two_ca
     output, harness = await draft(second)
     assert len(output.edits) == 1
     assert "用英文回复" in harness.prompt[-2].template
+
+
+def test_no_hypothesis_is_surer_than_the_ones_before_it() -> None:
+    found = [{"path": "a", "changes": [str(n)], "confidence": n} for n in (0.4, 0.5, 0.3)]
+    assert [each["confidence"] for each in _without_repeats(found)] == [0.4, 0.4, 0.3]
 
 
 async def test_a_second_cause_of_a_single_case_is_left_to_another_cluster() -> None:

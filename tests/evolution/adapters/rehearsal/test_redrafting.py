@@ -224,14 +224,59 @@ async def test_words_that_are_not_understood_change_nothing_and_are_told_back(pa
     said = "Too stiff. Please offer a **second** phrase <script>alert(1)</script>"
     comments = [LineComment(path, "new", 3, "x", (("anna", said),))] if path else []
     feedback = write_feedback("" if path else said, comments)
-    base, diagnosis = starter_texts(), await diagnose(promises())
+    _now, output = await answer(await diagnose(promises()), feedback)
+    assert output.edits == []
+    assert said in output.summary
+
+
+async def answer(diagnosis: DiagnosisBrief, feedback: str) -> tuple[Files, DraftOutput]:
+    """The first draft's files, and the answer to what a reviewer says of it."""
+    base = starter_texts()
     first = draft_request(diagnosis, base, model="rehearsal-editor")
     now = changed(base, (await ask(RehearsalModel(), first, DraftOutput))[0])
     original = {path: base.get(path) for path in now if base.get(path) != now[path]}
     again = draft_request(diagnosis, now, model="rehearsal-editor", earlier=Earlier(feedback, original))
-    output = (await ask(RehearsalModel(), again, DraftOutput))[0]
-    assert output.edits == []
-    assert said in output.summary
+    return now, (await ask(RehearsalModel(), again, DraftOutput))[0]
+
+
+@pytest.mark.parametrize(
+    ("feedback", "left"),
+    [
+        ("Shorter, please. Mention the phone number in the description, too. Thanks!", "Mention the phone"),
+        ("短一点。描述里也提一下手机号。谢谢！", "描述里也提一下手机号"),
+    ],
+)
+async def test_what_is_understood_is_done_and_the_rest_told_back(feedback: str, left: str) -> None:
+    now, output = await answer(await two_files(), feedback)
+    files = changed(now, output)
+    assert len(files[ORDER]) < len(now[ORDER])
+    assert left in output.summary
+    assert not any(left in text for text in files.values())
+    assert "Thanks" not in output.summary
+    assert "谢谢" not in output.summary
+
+
+async def test_a_comment_that_is_not_understood_leaves_those_that_are() -> None:
+    (rule,) = added((await answer(await two_files(), "x"))[0], RULES)
+    comments = [
+        LineComment(RULES, "new", 9, rule, (("anna", "删掉这行"),)),
+        LineComment(ORDER, "new", 3, "x", (("anna", "语气太硬"),)),
+    ]
+    now, output = await answer(await two_files(), write_feedback("", comments))
+    assert rule not in changed(now, output)[RULES]
+    assert changed(now, output)[ORDER] == now[ORDER]
+    assert f"{ORDER}: 语气太硬" in output.summary
+
+
+async def test_a_comment_on_a_file_touches_no_other() -> None:
+    comment = LineComment(SCOPE, "new", 3, "x", (("anna", "改成「别说这个」"),))
+    now, output = await answer(await two_files(), write_feedback("", [comment]))
+    assert (output.edits, "别说这个" in output.summary) == ([], True)
+    asked = LineComment(ORDER, "new", 3, "x", (("anna", "add a line: 改完地址再确认一次"),))
+    now, output = await answer(await two_files(), write_feedback("", [asked]))
+    files = changed(now, output)
+    assert "- 改完地址再确认一次" in files[ORDER]
+    assert {path for path in files if files[path] != now[path]} == {ORDER}
 
 
 async def test_what_people_wrote_into_a_file_by_hand_is_left_to_them() -> None:
