@@ -10,7 +10,7 @@ def let_tests_empty_it() -> None:
 
 def have_it_refuse() -> None:
     """Switch it on again, as it is everywhere else."""
-    _alter("ENABLE")
+    _alter("ENABLE ALWAYS")
 
 
 def _alter(word: str) -> None:

@@ -24,8 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
 
 
-def pytest_collection_finish() -> None:
-    """Spare the collector what stays for good: a round over all modules takes 0.4 s, and statsmodels asks for one."""
+@pytest.fixture(autouse=True, scope="module")
+def _spare_the_collector() -> None:
+    """Take what stays for good from the collector: a round over it takes 0.4 s, and statsmodels asks for many."""
     gc.collect()
     gc.freeze()
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from evolution.adapters.remotes import read_remote
 from evolution.errors import LoopError
 from evolution.loop.forges import compare_link
-from evolution.loop.outside import FOLLOWED, PUSHABLE, Standing, There, read_standing
-from evolution.loop.outside_files import find_version_faults
+from evolution.loop.outside import FOLLOWED, PUSHABLE, Here, Standing, There, read_standing
 from evolution.loop.repositories import open_repository
+from evolution.loop.version_faults import list_version_faults
 from evolution.models import Job, Proposal
 from evolution.queries.clusters import is_running, latest_job
 from evolution.states import JobKind, JobState
@@ -43,6 +43,11 @@ class BranchView:
         """Whether a push or a fetch has yet to end."""
         return any(is_running(job) for job in self.jobs)
 
+    @property
+    def may_take(self) -> bool:
+        """Whether there is another history that could count."""
+        return self.standing.here not in {Here.DELETED, Here.POINTER} and not self.standing.refused
+
 
 def view_branch(proposal: Proposal) -> BranchView | None:
     """What is to be said of the branch; None before there is one, or when git can't be read."""
@@ -66,7 +71,7 @@ def _view(proposal: Proposal, remote: Remote | None, without: str) -> BranchView
         target=target,
         link=compare_link(remote.address, target, check_ref_name(proposal.branch)) if remote else "",
         outside_by=(repository.log(outside, 1)[0].author or "?") if outside else "",
-        faults=_find_faults(proposal) if outside else [],
+        faults=list_version_faults(proposal) if outside else [],
         jobs=_list_jobs(proposal) if remote else [],
         may_push=remote is not None
         and proposal.state in PUSHABLE
@@ -80,12 +85,6 @@ def _find_remote(proposal: Proposal) -> tuple[Remote | None, str]:
         return read_remote(proposal.harness), ""
     except LoopError as error:
         return None, str(error)
-
-
-def _find_faults(proposal: Proposal) -> list[str]:
-    repository = open_repository(proposal.harness)
-    base, head = repository.snapshot(proposal.base_commit), repository.snapshot(proposal.head_commit)
-    return find_version_faults(base, head)
 
 
 def _list_jobs(proposal: Proposal) -> list[Job]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from evolution.actors import Actor, Role
 from evolution.models import Step
 from evolution.queries.releases import live_release
-from evolution.queries.steps import foresee_stop
+from evolution.queries.steps import find_gap, foresee_stop
 from evolution.states import Outcome, StepState
 
 
@@ -38,7 +39,9 @@ def list_choices(step: Step, actor: Actor) -> list[Choice]:
 def _promote(step: Step, actor: Actor) -> Choice:
     is_clear = step.verdict is not None and step.verdict.outcome == Outcome.PROMOTE
     obstacle = _role_obstacle(actor, Role.OPERATOR)
-    if step.state != StepState.EVALUATED:
+    if step.state == StepState.EVALUATED:
+        obstacle = obstacle or capfirst(find_gap(step))
+    else:
         obstacle = _("Evaluate the step first.") if step.state == StepState.READY else _running()
     explanation = _("Main moves to the candidate, and the release is tagged.")
     if not is_clear:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from evolution.models import Proposal
 from evolution.queries.diagnoses import list_twins
 from evolution.queries.predictions import DrafterHistory, PredictionView
+from evolution.queries.proposals import list_repeats
 from workbench.review_places import LinkedFlag
 
 _SENTENCE_SIGNS = " \t\r\n.:;,。：；，"
@@ -54,11 +55,13 @@ def describe_brief(
 ) -> dict[str, object]:
     """For parts/brief.html, beside what its parts need."""
     hypothesis = proposal.diagnosis.hypothesis if proposal.diagnosis else ""
+    twins = list_twins(proposal.diagnosis) if proposal.diagnosis else []
     return {
         "rest_of_summary": leave_out(proposal.summary, hypothesis),
         "flag_kinds": count_by_kind(flags),
         "fixes_so_far": _find_fixes(history),
-        "twins": list_twins(proposal.diagnosis) if proposal.diagnosis else [],
+        "twins": twins,
+        "repeats": [found for found in list_repeats(proposal) if found[0] not in twins],
     }
 
 

@@ -17,6 +17,8 @@ _HIDDEN = (
     "\u0000-\u0008\u000b-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
     "\u2028-\u202f\u205f-\u206f\u2800\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001343f\U00016fe4"
     "\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    # halves of surrogate pairs, which stand for the bytes of names that are not UTF-8, and which no page can hold
+    "\ud800-\udfff"
 )
 # Where a text or emoji style (U+FE0E, U+FE0F) belongs: after a symbol, or inside a keycap.
 _SYMBOLS = (

@@ -87,7 +87,8 @@ def acknowledge_outside(actor: Actor, proposal: Proposal, head: str) -> None:
 def take_theirs(actor: Actor, proposal: Proposal, head: str) -> None:
     """Let the history that others have made count, which stands at `head`: here, or on the remote.
 
-    Ours stays readable on a branch `replaced/...`. StaleState when neither stands there any more.
+    Ours stays readable on a branch `replaced/...`. StaleState when neither stands there any more, LoopError when it is
+    too large to be judged.
     """
     actor.require(NEEDED)
     lock_record(proposal)
@@ -98,9 +99,10 @@ def take_theirs(actor: Actor, proposal: Proposal, head: str) -> None:
         return
     if head != here and head != _remote_head(repository, proposal):
         raise _moved(proposal)
+    outside.check_takeable(proposal, head)
     with _staying(proposal):
-        repository.files(head)
         _keep(repository, proposal, ours)
+        here = _make_way(repository, proposal, here)
         if head != here:
             repository.move_branch(proposal.branch, head, expected_head=here)
     record(actor, "proposal.took_theirs", proposal, commit=head, old=ours)
@@ -112,7 +114,8 @@ def keep_ours(actor: Actor, proposal: Proposal, head: str) -> None:
     """Let the version that was looked at here count, against the history at `head` (empty: a deleted branch).
 
     Our branch goes back to it; what the remote has beside it is contained afterwards, and changes nothing, so that
-    the branch can be pushed without force. StaleState when nothing stands at `head` any more.
+    the branch can be pushed without force. What git does not let stand beside the branch is kept under another name.
+    StaleState when nothing stands at `head` any more.
     """
     actor.require(NEEDED)
     lock_record(proposal)
@@ -122,9 +125,10 @@ def keep_ours(actor: Actor, proposal: Proposal, head: str) -> None:
     if head not in {here or "", there}:
         raise _moved(proposal)
     with _staying(proposal):
-        if here != ours:
+        if here != ours or repository.is_pointer(proposal.branch):
             if here:
                 _keep(repository, proposal, here)
+            here = _make_way(repository, proposal, here)
             repository.move_branch(proposal.branch, ours, expected_head=here)
         new = _supersede(actor, repository, proposal, there) if head and head == there else ours
     record(actor, "proposal.kept_ours", proposal, commit=new, other=head)
@@ -148,6 +152,22 @@ def _keep(repository: HarnessRepository, proposal: Proposal, commit: str) -> Non
     name = f"replaced/{proposal.pk}-{commit[:12]}"
     if name not in repository.branches():
         repository.move_branch(name, commit, expected_head=None)
+
+
+def _make_way(repository: HarnessRepository, proposal: Proposal, here: str | None) -> str | None:
+    """Put aside what keeps the branch from being one: that it stands for another, or names above and below its own.
+
+    Returns where the branch is then, which was `here`.
+    """
+    ours = proposal.branch
+    if repository.is_pointer(ours):
+        repository.drop_pointer(ours)
+        here = None
+    for name, commit in repository.branches().items():
+        if name.startswith(f"{ours}/") or ours.startswith(f"{name}/"):
+            _keep(repository, proposal, commit)
+            repository.delete_branch(name)
+    return here
 
 
 def _remote_head(repository: HarnessRepository, proposal: Proposal) -> str:

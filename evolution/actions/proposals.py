@@ -13,7 +13,7 @@ from evolution.loop.diagnosis import check_draftable
 from evolution.loop.edits import EditRefused
 from evolution.loop.jobs import create_job
 from evolution.loop.locks import lock_harness, lock_record
-from evolution.loop.outside import follow_moved
+from evolution.loop.outside import follow_ahead, follow_moved
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import take_head
 from evolution.models import Cluster, Diagnosis, Job, Proposal
@@ -113,6 +113,7 @@ def edit_file(
     the file can't be so, LoopError when the branch was rewritten. The proposal waits for review again.
     """
     actor.require(Role.DEVELOPER)
+    follow_ahead(SYSTEM, proposal)
     with transaction.atomic():
         lock_record(proposal)
         if proposal.state not in _UNDER_REVIEW:

@@ -11,10 +11,11 @@ from evolution.actors import SYSTEM, Actor, NotAllowed, Role
 from evolution.errors import LoopError, StaleState
 from evolution.loop import proposals
 from evolution.loop.locks import lock_record
-from evolution.loop.outside import follow_moved
+from evolution.loop.outside import follow_ahead, follow_moved
 from evolution.loop.repositories import open_repository
 from evolution.loop.review_threads import NEW, OLD, commit_of, compose_instruction, place_threads, read_line
 from evolution.loop.reviews import approvals, is_approved, record_review
+from evolution.loop.version_faults import list_version_faults
 from evolution.models import Job, Proposal, ReviewComment, ReviewThread
 from evolution.states import DiagnosisState, ProposalState, ReviewVerdict
 from evolution.transitions import move, record
@@ -43,6 +44,7 @@ def approve_proposal(
     """
     actor.require(Role.DEVELOPER)
     shown = proposal.head_commit if reviewed is None else reviewed
+    _read_ahead(proposal)
     with transaction.atomic():
         lock_record(proposal)
         head = proposals.branch_head(open_repository(proposal.harness), proposal)
@@ -54,6 +56,13 @@ def approve_proposal(
             return _approve(actor, proposal, text.strip())
     # After the transaction, which keeps the new head.
     raise StaleState(_("the branch of %(proposal)s has moved; look at it again") % {"proposal": proposal})
+
+
+def _read_ahead(proposal: Proposal) -> None:
+    """What takes a while, so that nobody is made to wait for it: the decision finds it done."""
+    follow_ahead(SYSTEM, proposal)
+    if proposal.state == ProposalState.DRAFTED and proposal.head_commit:
+        list_version_faults(proposal)
 
 
 def _approve(actor: Actor, proposal: Proposal, text: str) -> bool:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from evolution.actors import Actor
 from evolution.errors import LoopError, StaleState
+from evolution.loop.people import find_barred
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import is_author
 from evolution.models import ConflictResolution, Proposal
@@ -21,12 +22,14 @@ def holds(resolution: ConflictResolution, proposals: Sequence[Proposal]) -> bool
     """Whether merges of the proposals take what was settled.
 
     Where the harness needs a second reviewer, somebody has to have confirmed it who neither settled it nor is an
-    author of a proposal that changes the file.
+    author of a proposal that changes the file, and is a developer here still.
     """
     if not resolution.harness.needs_second_reviewer:
         return True
     name = resolution.confirmed_by
-    return bool(name) and not is_barred(name, resolution, proposals)
+    if not name or find_barred(resolution.harness, [name]):
+        return False
+    return not is_barred(name, resolution, proposals)
 
 
 def is_barred(name: str, resolution: ConflictResolution, proposals: Sequence[Proposal]) -> bool:

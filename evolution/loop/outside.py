@@ -240,12 +240,14 @@ def _read_version(proposal: Proposal, head: str) -> Version:
 
 
 def _find_refusal(repository: HarnessRepository, proposal: Proposal, head: str) -> str:
-    """Why a version that goes on from ours is left where it is; empty when it can be taken."""
+    """Why a version is left where it is; empty when it can be taken."""
     try:
-        base = _find_base(repository, proposal, head)
+        fault = find_size_fault(repository, _find_base(repository, proposal, head), head)
+        if not fault:
+            repository.files(head)
     except HarnessRepoError as failure:
         return str(failure)
-    return find_size_fault(repository, base, head)
+    return fault
 
 
 def check_takeable(proposal: Proposal, head: str) -> None:
@@ -254,6 +256,13 @@ def check_takeable(proposal: Proposal, head: str) -> None:
     if refused:
         text = _("the branch of %(proposal)s holds what can't be taken: %(reason)s")
         raise LoopError(text % {"proposal": proposal, "reason": refused})
+
+
+def follow_ahead(actor: Actor, proposal: Proposal) -> None:
+    """Take what others added before anybody is made to wait: a decision asks `follow_moved` again, under its lock."""
+    at = branch_head(open_repository(proposal.harness), proposal)
+    if proposal.state in FOLLOWED and at not in (None, proposal.head_commit):
+        follow_branch(actor, proposal)
 
 
 def follow_moved(actor: Actor, proposal: Proposal) -> str:

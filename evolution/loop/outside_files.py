@@ -6,6 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from evolution.loop.edits import find_edit_faults
+from harness_repo.runtime.storable import make_storable
 from harness_repo.snapshot import Snapshot
 
 # Of the paths of one kind that a text lists.
@@ -15,8 +16,14 @@ MOST_LISTED = 8
 def find_version_faults(base: Snapshot, head: Snapshot) -> list[str]:
     """Why a branch can't be merged as it is, empty for nothing: texts for people.
 
-    All that it changes against `base` has to be what an edit may do, and nothing but files.
+    All that it changes against `base` has to be what an edit may do, and nothing but files. Names that are not UTF-8
+    are told so that a page can hold them.
     """
+    faults: list[str] = make_storable(_find_faults(base, head))
+    return faults
+
+
+def _find_faults(base: Snapshot, head: Snapshot) -> list[str]:
     faults = [
         *_list_changed(_("symbolic links: %(paths)s"), base.links, head.links),
         *_list_changed(_("submodules: %(paths)s"), base.submodules, head.submodules),

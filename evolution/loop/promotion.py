@@ -20,6 +20,7 @@ from evolution.loop.locks import lock_harness, lock_record
 from evolution.loop.mended import OPEN_CLUSTERS, reopen_unmended, resolve_mended
 from evolution.loop.repositories import open_repository
 from evolution.loop.step_merges import explain_git_errors
+from evolution.loop.step_reviews import find_unreviewed
 from evolution.loop.stopping import BASELINE, Advice, Measured, early_stop
 from evolution.loop.verdict import Policy
 from evolution.models import Cluster, Evaluation, Harness, Proposal, Release, Step
@@ -49,7 +50,8 @@ LIVE_PROPOSALS = (
 def promote(actor: Actor, step: Step, reason: str = "") -> Release:
     """Make the step's candidate live: main, tag, release; its proposals are released, what it mended is resolved.
 
-    Raises LoopError when the step is not measured, the verdict is another and no reason is given, or main moved.
+    Raises LoopError when the step is not measured, a second person's word is asked for and lacks, the verdict is
+    another and no reason is given, or main moved.
     """
     with transaction.atomic(), explain_git_errors():
         lock_record(step)
@@ -86,6 +88,8 @@ def _check_promotion(step: Step, reason: str) -> None:
         raise LoopError(
             _("what was measured is not what %(step)s would release; evaluate it again") % {"step": step}
         )
+    if unreviewed := find_unreviewed(step):
+        raise LoopError(unreviewed)
     if step.verdict.outcome != Outcome.PROMOTE and not reason.strip():
         outcome = step.verdict.get_outcome_display()
         raise LoopError(

@@ -23,8 +23,8 @@ from evolution.loop.edits import EditRefused, check_edits
 from evolution.loop.jobs import Progress
 from evolution.loop.locks import lock_record
 from evolution.loop.manifest import build_manifest
-from evolution.loop.outside_files import find_version_faults
 from evolution.loop.repositories import check_has_agent, open_repository
+from evolution.loop.version_faults import list_version_faults
 from evolution.models import Diagnosis, Job, Proposal
 from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import LONGEST_QUOTE, DiagnosisBrief
@@ -169,9 +169,7 @@ def _as_before(before: bytes | None, data: bytes | None) -> bytes | None:
 
 def check_mergeable(proposal: Proposal) -> None:
     """Raise EditRefused when the branch holds what no edit may do, adds a problem to its base, or changes nothing."""
-    repository = open_repository(proposal.harness)
-    base, head = repository.snapshot(proposal.base_commit), repository.snapshot(proposal.head_commit)
-    if faults := find_version_faults(base, head):
+    if faults := list_version_faults(proposal):
         raise EditRefused("\n".join(faults))
 
 

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from evolution.actors import SYSTEM, Actor, Role
 from evolution.loop.authors import author_of, list_authors
 from evolution.loop.diff_digests import diff_digest
+from evolution.loop.people import find_barred
 from evolution.loop.proposals import rebuild_manifest
 from evolution.loop.repositories import open_repository
 from evolution.models import Event, Proposal, Review
@@ -42,8 +43,13 @@ def _approvals_of(proposal: Proposal, commit: str) -> list[Review]:
 
 
 def is_approved(proposal: Proposal) -> bool:
-    """Whether the approvals that hold are enough: one, by somebody else than its authors where that is asked."""
+    """Whether the approvals that hold are enough: one, by somebody else than its authors where that is asked.
+
+    The word of people whose role here is below developer by now does not count.
+    """
     given = approvals(proposal)
+    barred = find_barred(proposal.harness, [review.reviewer for review in given])
+    given = [review for review in given if review.reviewer not in barred]
     if not proposal.harness.needs_second_reviewer:
         return bool(given)
     return any(not is_author(proposal, review.reviewer, _first_commit(review)) for review in given)

@@ -27,6 +27,7 @@ from evolution.loop.rebasing import BuiltRebase, build_rebase, move_branches, re
 from evolution.loop.regressions import store_verdict
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import is_approved
+from evolution.loop.step_builds import describe_build, take_earlier
 from evolution.loop.step_merges import build_step, explain_git_errors, find_base, move_step_branch
 from evolution.models import Evaluation, Harness, Proposal, Step, Verdict
 from evolution.states import DiagnosisState, EvaluationState, ProposalState, StepState
@@ -64,7 +65,7 @@ def merge_step(actor: Actor, harness: Harness, proposals: Sequence[Proposal]) ->
         for proposal in proposals:
             move(proposal, ProposalState.IN_STEP, actor, step=step)
         Harness.objects.filter(pk=harness.pk).update(stopped_at=None, selected_commit="")
-        record(actor, "step.created", step, proposals=[proposal.pk for proposal in proposals], base=base)
+        record(actor, "step.created", step, base=base, **describe_build(merged, proposals))
     return step
 
 
@@ -79,19 +80,28 @@ def _check_start(harness: Harness, proposals: Sequence[Proposal]) -> None:
 
 
 def _check_proposal(harness: Harness, proposal: Proposal) -> None:
+    obstacle = find_obstacle(harness, proposal)
+    if obstacle:
+        raise LoopError(obstacle)
+
+
+def find_obstacle(harness: Harness, proposal: Proposal) -> str:
+    """Why no step of the harness can take the proposal, and the way out; empty where one can. HarnessRepoError."""
+    text = ""
     if proposal.harness_id != harness.pk or proposal.state != ProposalState.CONFIRMED:
-        raise LoopError(
-            _("%(proposal)s is not approved for this harness; approve it first") % {"proposal": proposal}
+        text = _("%(proposal)s is not approved for this harness; approve it first")
+    elif proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
+        text = _(
+            "the diagnosis behind %(proposal)s is rejected: reject the proposal, too, or reopen the diagnosis"
         )
-    if branch_head(open_repository(proposal.harness), proposal) not in (None, proposal.head_commit):
-        raise LoopError(_("the branch of %(proposal)s has moved; look at it again") % {"proposal": proposal})
+    elif branch_head(open_repository(proposal.harness), proposal) not in (None, proposal.head_commit):
+        text = _("the branch of %(proposal)s has moved; look at it again")
     # It may have been confirmed before the harness needed a second reviewer.
-    if proposal.harness.needs_second_reviewer and not is_approved(proposal):
-        raise LoopError(
-            _("%(proposal)s needs the approval of somebody who is not its author") % {"proposal": proposal}
+    elif proposal.harness.needs_second_reviewer and not is_approved(proposal):
+        text = _(
+            "%(proposal)s needs the approval of a developer who is not its author; ask one to approve it"
         )
-    if proposal.diagnosis is not None and proposal.diagnosis.state == DiagnosisState.REJECTED:
-        raise LoopError(_("the diagnosis behind %(proposal)s is rejected") % {"proposal": proposal})
+    return text % {"proposal": proposal}
 
 
 @dataclass(frozen=True)
@@ -109,9 +119,10 @@ def rebuild_step(
 ) -> Rebuilt:
     """Merge the step's proposals again on what is live now, without or with one more if asked.
 
-    Its measurements are undone. Where what is live has moved, every proposal is put on it first; one whose diff is
-    another there leaves the step and waits for review. Raises LoopError when the step is decided, a conflict is open,
-    or nothing would be left; then nothing has moved.
+    Its measurements are undone; what was built so before is the same version again, so they can be taken up. Where
+    what is live has moved, every proposal is put on it first; one whose diff is another there leaves the step and
+    waits for review. Raises LoopError when the step is decided, a conflict is open, or nothing would be left; then
+    nothing has moved.
     """
     with transaction.atomic(), explain_git_errors():
         lock_record(step)
@@ -132,7 +143,7 @@ def rebuild_step(
                     "back for revision, then put them on the live version and review them again"
                 )
             )
-        merged = build_step(actor, step.harness, step.branch, base, left)
+        merged = take_earlier(step, base, build_step(actor, step.harness, step.branch, base, left), left)
         move_branches(rebases)
         move_step_branch(step.harness, step.branch, merged)
         _record_build(actor, step, base, merged, left)
@@ -155,6 +166,7 @@ def rebuild_step(
             "step.rebuilt",
             step,
             base=base,
+            **describe_build(merged, left),
             left_out=without.pk if without else None,
             put_in=adding.pk if adding else None,
             to_review=[proposal.pk for proposal in to_review],

@@ -11,9 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import TTestPower
 
 from evolution.loop.flips import CasePair, Flip, flip_accuracy, flip_case, score_difference
 from evolution.loop.reasons import Reason
@@ -184,6 +181,8 @@ def check_coverage(pairs: Sequence[CasePair], policy: Policy) -> list[Reason]:
 
 def measure_all(pairs: Sequence[CasePair], policy: Policy) -> dict[str, MetricFigures]:
     """The figures of every metric over scored pairs, with Holm's correction over the metrics."""
+    from statsmodels.stats.multitest import multipletests  # noqa: PLC0415  heavy
+
     measured = [measure(pairs, name, policy) for name in METRICS]
     corrected = multipletests([figures.p for figures in measured], method="holm")[1]
     return {
@@ -222,6 +221,8 @@ def mcnemar_midp(pairs: Iterable[CasePair]) -> float:
     The exact conditional p is the binomial test of the discordant cases; mid-p takes half of the observed table's
     probability off each tail, and where there is as much on both sides half of it in all.
     """
+    from scipy import stats  # noqa: PLC0415  heavy
+
     flips = [flip_accuracy(pair) for pair in pairs]
     fixed, broken = flips.count(Flip.FIXED), flips.count(Flip.BROKEN)
     if fixed + broken == 0:
@@ -236,6 +237,8 @@ def sign_flip_p(differences: Differences, policy: Policy) -> float:
 
     Exact up to 13 cases that differ (with the policy's default), else over seeded random sign flips.
     """
+    from scipy import stats  # noqa: PLC0415  heavy
+
     # What does not differ has no sign to flip.
     changed = differences[differences != 0]
     # A single one is as extreme either way.
@@ -254,6 +257,8 @@ def sign_flip_p(differences: Differences, policy: Policy) -> float:
 
 def bootstrap_interval(differences: Differences, policy: Policy) -> tuple[float, float, float]:
     """Ends of the two-sided interval of the mean, and the lower end of the one-sided one; seeded, so repeatable."""
+    from scipy import stats  # noqa: PLC0415  heavy
+
     if np.ptp(differences) == 0:
         mean = float(differences[0])
         return mean, mean, mean
@@ -312,6 +317,8 @@ def _sizes(questions: Iterable[tuple[float, float, str]], policy: Policy) -> lis
 
 
 def _sample_size(effect: float, spread: float, policy: Policy, alternative: str) -> int | None:
+    from statsmodels.stats.power import TTestPower  # noqa: PLC0415  heavy
+
     if effect <= 1e-9 or spread <= 0:
         return None
     # The solver has no root below two cases or so, where the effect is many times the spread.

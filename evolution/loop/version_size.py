@@ -5,6 +5,7 @@ from django.utils.translation import ngettext
 
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.git.repository import HarnessRepository
+from harness_repo.runtime.storable import make_storable
 
 MOST_FILES = 500
 # Bytes of one file, and of all together; what an edit may do is much less.
@@ -28,9 +29,12 @@ def find_size_fault(repository: HarnessRepository, base: str, head: str) -> str:
     largest = max(changes, key=lambda change: change.size, default=None)
     if largest is not None and largest.size > LARGEST_FILE:
         text = _("%(path)s has %(n)s bytes, more than the %(most)s that can be judged")
-        return text % {"path": largest.path, "n": f"{largest.size:,}", "most": f"{LARGEST_FILE:,}"}
+        path = make_storable(largest.path)
+        return text % {"path": path, "n": f"{largest.size:,}", "most": f"{LARGEST_FILE:,}"}
     total = sum(change.size for change in changes)
     if total > MOST_BYTES:
-        text = _("the files that it changes have %(n)s bytes together, more than the %(most)s that can be judged")
+        text = _(
+            "the files that it changes have %(n)s bytes together, more than the %(most)s that can be judged"
+        )
         return text % {"n": f"{total:,}", "most": f"{MOST_BYTES:,}"}
     return ""

@@ -4,12 +4,19 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-# A table can be emptied without a row being deleted, which the trigger of 0002 never sees.
+# A table can be emptied without a row being deleted, which the trigger of 0002 never sees. Both hold for sessions that
+# say they only repeat what another database did, too: that switches ordinary triggers off.
 REFUSE_TRUNCATE = """
 CREATE TRIGGER evolution_event_no_truncate BEFORE TRUNCATE ON evolution_event
     FOR EACH STATEMENT EXECUTE FUNCTION evolution_event_refuse();
+ALTER TABLE evolution_event
+    ENABLE ALWAYS TRIGGER evolution_event_append_only,
+    ENABLE ALWAYS TRIGGER evolution_event_no_truncate;
 """
-ALLOW_TRUNCATE = "DROP TRIGGER evolution_event_no_truncate ON evolution_event"
+ALLOW_TRUNCATE = """
+ALTER TABLE evolution_event ENABLE TRIGGER evolution_event_append_only;
+DROP TRIGGER evolution_event_no_truncate ON evolution_event;
+"""
 
 
 class Migration(migrations.Migration):
@@ -120,6 +127,23 @@ class Migration(migrations.Migration):
             model_name="proposal",
             name="shown_keys",
             field=models.JSONField(default=list),
+        ),
+        migrations.AlterField(
+            model_name="proposal",
+            name="state",
+            field=models.CharField(
+                choices=[
+                    ("drafting", "drafting"),
+                    ("drafted", "waits for review"),
+                    ("failed", "draft failed"),
+                    ("confirmed", "approved"),
+                    ("rejected", "rejected"),
+                    ("in_step", "in a step"),
+                    ("released", "released"),
+                ],
+                default="drafting",
+                max_length=10,
+            ),
         ),
         migrations.AddField(
             model_name="step",

@@ -5,8 +5,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scipy import stats
-
 from evolution.loop.flips import CasePair, Flip, flip_case, score_difference
 from evolution.loop.regressions import load_pairs
 from evolution.loop.verdict import METRICS
@@ -108,6 +106,8 @@ def _measure(metric: str, pairs: Sequence[CasePair]) -> HalfMetric:
 
 
 def _interval(differences: Sequence[float]) -> tuple[float | None, float | None]:
+    from scipy import stats  # noqa: PLC0415  heavy
+
     if len(set(differences)) < 2:
         return None, None
     interval = stats.ttest_1samp(differences, 0).confidence_interval(0.95)

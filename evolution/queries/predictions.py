@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from statsmodels.stats.proportion import proportion_confint
-
 from evolution.loop.growth import Weight
 from evolution.loop.predictions import Hits, best_prediction
 from evolution.models import Evaluation, Harness, Proposal
@@ -224,6 +222,8 @@ def _rows(found: Mapping[str, Hits]) -> list[PredictionView]:
 
 
 def _share(count: int, of: int) -> Share:
+    from statsmodels.stats.proportion import proportion_confint  # noqa: PLC0415  heavy
+
     if not of:
         return Share(None, count, of)
     low, high = proportion_confint(count, of, alpha=ALPHA, method="wilson")

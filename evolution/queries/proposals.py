@@ -7,7 +7,9 @@ from typing import Any
 from django.db.models import Case, IntegerField, QuerySet, Value, When
 
 from evolution.loop.repositories import open_repository
+from evolution.loop.same_changes import Repeat, compare, find_repeats
 from evolution.loop.step_merges import StepConflict, find_conflict
+from evolution.loop.steps import find_obstacle
 from evolution.models import CaseResult, DatasetCase, FailureCase, Harness, Proposal
 from evolution.states import ProposalState
 from harness_repo.git.errors import HarnessRepoError
@@ -17,6 +19,9 @@ from harness_repo.git.repository import MAIN
 OPEN = (ProposalState.DRAFTED, ProposalState.CONFIRMED)
 # A merge check takes some milliseconds.
 MOST_CHECKED = 30
+# A diff that was not read yet takes some milliseconds, too.
+MOST_COMPARED = 200
+MOST_REPEATS = 5
 LIVE = (
     ProposalState.DRAFTED,
     ProposalState.DRAFTING,
@@ -57,9 +62,57 @@ def list_proposals(harness: Harness, state: str = "live") -> QuerySet[Proposal]:
 def list_confirmed(harness: Harness) -> list[Proposal]:
     """Proposals that a step can be started from, oldest first."""
     proposals = Proposal.objects.filter(harness=harness, state=ProposalState.CONFIRMED)
-    return list(
-        proposals.select_related("diagnosis__cluster").defer("diagnosis__cluster__centroid").order_by("id")
-    )
+    related = proposals.select_related("harness", "diagnosis__cluster")
+    return list(related.defer("diagnosis__cluster__centroid").order_by("id"))
+
+
+@dataclass(frozen=True)
+class Offered:
+    """An approved proposal as the form of a step offers it."""
+
+    proposal: Proposal
+    # why no step takes it, with the way out; empty where one does
+    obstacle: str = ""
+    # the older one of these, or of those in the step already, that it repeats
+    repeat: Repeat | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether it is ticked where nobody has chosen yet."""
+        return not self.obstacle and self.repeat is None
+
+
+def offer_confirmed(harness: Harness, inside: Sequence[Proposal] = ()) -> list[Offered]:
+    """The approved proposals, oldest first, with what is to be known of each before it is put beside those `inside`."""
+    confirmed = list_confirmed(harness)
+    obstacles = {proposal.pk: _find_obstacle(harness, proposal) for proposal in confirmed}
+    takeable = [proposal for proposal in confirmed if not obstacles[proposal.pk]]
+    repeats = find_repeats([*inside, *takeable])
+    return [
+        Offered(proposal, obstacles[proposal.pk], repeats.get(proposal.pk) or _compare_with(proposal, inside))
+        for proposal in confirmed
+    ]
+
+
+def _compare_with(proposal: Proposal, inside: Sequence[Proposal]) -> Repeat | None:
+    """What is in a step comes first, even where it is the younger one."""
+    return next((repeat for other in inside if (repeat := compare(proposal, other))), None)
+
+
+def _find_obstacle(harness: Harness, proposal: Proposal) -> str:
+    try:
+        return find_obstacle(harness, proposal)
+    except HarnessRepoError:
+        # Starting the step will say.
+        return ""
+
+
+def list_repeats(proposal: Proposal) -> list[tuple[Proposal, Repeat]]:
+    """The other living proposals that change the very same, or add the same rule, oldest first; the first few."""
+    others = Proposal.objects.filter(harness=proposal.harness_id, state__in=(*OPEN, ProposalState.IN_STEP))
+    others = others.exclude(pk=proposal.pk).exclude(head_commit="").select_related("harness")
+    compared = ((other, compare(proposal, other)) for other in others.order_by("pk")[:MOST_COMPARED])
+    return [(other, repeat) for other, repeat in compared if repeat is not None][:MOST_REPEATS]
 
 
 def list_mergeable(harness: Harness, ids: Sequence[int]) -> list[Proposal]:

@@ -4,9 +4,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
-
 from evolution.models import Evaluation
 from evolution.queries.tallies import Sums, Tally, count_cases, join_tallies, tally_results
 from evolution.states import Split
@@ -110,6 +107,8 @@ def _mean(sums: Sums, tally: Tally) -> float | None:
 
 def _wilson(sums: Sums, tally: Tally) -> Interval | None:
     """Wilson's interval of a proportion, where every case has one score."""
+    from statsmodels.stats.proportion import proportion_confint  # noqa: PLC0415  heavy
+
     if tally.cases < 2:
         return None
     low, high = proportion_confint(sums.total, tally.cases, alpha=ALPHA, method="wilson")
@@ -123,6 +122,8 @@ def mean_interval(sums: Sums, tally: Tally) -> Interval | None:
     guide to cluster-robust inference"), from sums that the database made, as the scores themselves stay there. With
     the same number of scores in every case it is that of the case means.
     """
+    from scipy import stats  # noqa: PLC0415  heavy
+
     cases, scores = tally.cases, tally.scores
     if cases < 2:
         return None

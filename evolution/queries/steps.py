@@ -8,13 +8,17 @@ from django.db.models import Prefetch, QuerySet
 from evolution.errors import LoopError
 from evolution.loop.conflict_resolutions import earlier_settlements, list_resolutions, recall_places
 from evolution.loop.evaluation import ENDED
+from evolution.loop.people import find_barred
 from evolution.loop.promotion import advise, measured_versions
 from evolution.loop.repositories import open_repository
 from evolution.loop.reviews import approvals
+from evolution.loop.step_builds import Build, list_builds
 from evolution.loop.step_merges import StepConflict, preview_merge
+from evolution.loop.step_reviews import find_unreviewed
 from evolution.loop.steps import UNDECIDED
-from evolution.models import ConflictResolution, DatasetCase, Harness, Proposal, Review, Step
+from evolution.models import ConflictResolution, DatasetCase, Evaluation, Harness, Proposal, Review, Step
 from evolution.queries.scores import ScoreRow, score_overall
+from evolution.states import EvaluationState
 from harness_repo.git.conflicts import FileConflict
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.git.markedfile import Clash
@@ -168,14 +172,20 @@ class StepProposal:
     alone: AloneScores | None
     # it was made for another version than what is live
     base_moved: bool
+    # those who approved it and are no developers here any more: their word does not count
+    barred: frozenset[str] = frozenset()
 
 
 def describe_proposals(proposals: Sequence[Proposal], live: str) -> list[StepProposal]:
     """Who approved each, and how it does alone."""
-    return [
-        StepProposal(proposal, approvals(proposal), _score_alone(proposal), proposal.base_commit != live)
-        for proposal in proposals
-    ]
+    return [_describe_proposal(proposal, live) for proposal in proposals]
+
+
+def _describe_proposal(proposal: Proposal, live: str) -> StepProposal:
+    given = approvals(proposal)
+    barred = find_barred(proposal.harness, [review.reviewer for review in given])
+    has_moved = proposal.base_commit != live
+    return StepProposal(proposal, given, _score_alone(proposal), has_moved, frozenset(barred))
 
 
 def _score_alone(proposal: Proposal) -> AloneScores | None:
@@ -185,6 +195,46 @@ def _score_alone(proposal: Proposal) -> AloneScores | None:
     if (base.commit, candidate.commit) != (proposal.base_commit, proposal.head_commit):
         return None
     return AloneScores(score_overall(base), score_overall(candidate))
+
+
+@dataclass(frozen=True)
+class EarlierBuild:
+    """What a step was made of before, and what was measured of that."""
+
+    # ids
+    proposals: tuple[int, ...]
+    evaluation: Evaluation
+    scores: ScoreRow
+
+
+def list_earlier_builds(step: Step) -> list[EarlierBuild]:
+    """The measured builds of a step that are not its candidate now, the newest first, each evaluation of them."""
+    builds = {build.commit: build for build in list_builds(step) if build.commit != step.candidate_commit}
+    measured = step.harness.evaluations.filter(commit__in=builds, state__in=ENDED).order_by("-pk")
+    return [
+        EarlierBuild(_list_ids(builds[evaluation.commit]), evaluation, score_overall(evaluation))
+        for evaluation in measured
+    ]
+
+
+def _list_ids(build: Build) -> tuple[int, ...]:
+    return tuple(sorted(build.heads))
+
+
+def list_measured(step: Step) -> list[Evaluation]:
+    """For a step that nothing is bound to: the newest full evaluations of its candidate, which it may take up again."""
+    finished = step.harness.evaluations.filter(
+        commit=step.candidate_commit, state=EvaluationState.FINISHED, answers_from=None, origin={}, faults=[]
+    )
+    return list(finished.order_by("-pk")[:1])
+
+
+def find_gap(step: Step) -> str:
+    """Which second person's word a step lacks before it can be promoted; empty where it lacks none."""
+    try:
+        return find_unreviewed(step)
+    except HarnessRepoError as failure:
+        return str(failure)
 
 
 def foresee_conflict(harness: Harness, proposals: Sequence[Proposal]) -> StepConflict | None:

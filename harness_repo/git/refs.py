@@ -106,6 +106,14 @@ def point_ref(git: GitRunner, ref: str, target: str) -> None:
             git.run("symbolic-ref", ref, target, keep_open=(lock.descriptor,))
 
 
+def drop_pointer(git: GitRunner, ref: str) -> None:
+    """Remove a symbolic ref; what it stands for stays where it is."""
+    with writer_lock(git.path) as lock:
+        lock.clear_stale([ref])
+        with lock.announced([ref]):
+            git.run("symbolic-ref", "--delete", ref, keep_open=(lock.descriptor,))
+
+
 def read_pointer(path: Path, ref: str) -> str | None:
     """The full name of what a symbolic ref stands for, None when there is no such ref."""
     data = read_loose_ref(path, ref) or b""

@@ -48,9 +48,11 @@ from harness_repo.git.refs import (
     SOURCE_TAGS,
     TAGS,
     delete_ref,
+    drop_pointer,
     list_refs,
     make_tag,
     move_ref,
+    read_pointer,
     read_ref,
 )
 from harness_repo.git.snapshots import read_snapshot
@@ -341,6 +343,10 @@ class HarnessRepository:
     def is_pointer(self, branch: str) -> bool:
         """Whether a branch is none, but a symbolic ref, which stands for another one."""
         return read_pointer(self.path, BRANCHES + check_ref_name(branch)) is not None
+
+    def drop_pointer(self, branch: str) -> None:
+        """Remove a branch that is a symbolic ref; what it stands for stays where it is."""
+        drop_pointer(self._git, BRANCHES + check_new_ref_name(branch))
 
     def list_tags(self) -> dict[str, str]:
         """Tag name -> id of the tagged commit, by name."""

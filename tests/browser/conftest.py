@@ -4,7 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 from django.conf import settings
@@ -21,7 +21,7 @@ FLAGS = (
     " --disable-component-update --disable-sync"
 )
 T = TypeVar("T")
-PASSWORD = "a password of tests"
+THEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,6 +63,13 @@ def run_apart(work: Callable[[], T]) -> T:
         return pool.submit(work_and_close).result()
 
 
+def check_it_fits(page: Page, width: int) -> None:
+    """Nothing of the page lies beside a screen of this width, in either theme."""
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, (page.url, theme)
+
+
 @pytest.fixture
 def complaints(page: Page) -> Iterator[list[str]]:
     """What the browser complained of; the test fails when there is anything, a blocked script for instance."""
@@ -88,7 +95,7 @@ def operator_page(
     run_tasks_at_once: None,
 ) -> Page:
     """A browser in which an operator has signed in."""
-    user = User.objects.create_user("olga", "olga@example.org", PASSWORD)
+    user = User.objects.create_user("olga", "olga@example.org")
     user.groups.add(Group.objects.get_or_create(name="operator")[0])
     client = Client()
     client.force_login(user)

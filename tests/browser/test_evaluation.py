@@ -29,19 +29,22 @@ def test_the_estimate_comes_into_the_form(operator_page: Page, live_server: Live
     expect(page.get_by_label("Repeats")).to_have_value("3")
 
 
-@pytest.mark.parametrize("width", [1280, 1000, 900, 390])
 def test_what_buttons_unfold_stays_inside_the_page(
-    operator_page: Page, live_server: LiveServer, world: World, width: int
+    operator_page: Page, live_server: LiveServer, world: World
 ) -> None:
     page = operator_page
     evaluation = world.step.base_evaluation
     assert evaluation is not None
     Evaluation.objects.filter(pk=evaluation.pk).update(state="partial", budget={"calls": 20})
-    page.set_viewport_size({"width": width, "height": 900})
-    page.goto(f"{live_server.url}{world.url(f'evaluations/{evaluation.pk}/')}")
+    for width in (1280, 1000, 900, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(f"{live_server.url}{world.url(f'evaluations/{evaluation.pk}/')}")
+        check_folds(page)
+
+
+def check_folds(page: Page) -> None:
     main = page.locator("main").bounding_box()
     assert main is not None
-
     for fold in page.locator(".page-head .fold").all():
         fold.locator("summary").first.click()
         drop = fold.locator(".drop").bounding_box()

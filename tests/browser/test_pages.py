@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from evolution.models import Job
+from evolution.models import Cluster, Diagnosis, Exchange, Job, Proposal, Review, ReviewComment
 from tests.browser.conftest import run_apart
 from tests.workbench.views.conftest import World, make_world
 from tests.workbench.views.pages import list_pages
@@ -30,6 +30,9 @@ NO_PAGES = {
     "case_raw",
     "case_value",
     "cluster_map_points",
+    "events_export",
+    "exchange_raw",
+    "exchange_value",
     "import_problems",
     "result_trajectory",
     "result_value",
@@ -147,3 +150,30 @@ def test_the_menu_of_the_narrow_screen_opens(
     page.get_by_role("link", name="Cases", exact=True).click()
 
     expect(page.locator("h1")).to_have_text("Cases")
+
+
+def write_long_names(world: World) -> None:
+    """Names of as many letters as there may be, without a blank."""
+    person, model = "u" * 140, "m" * 190
+    Proposal.objects.update(title="w" * 190, summary="s" * 400, created_by=person, model=model)
+    Cluster.objects.update(name="n" * 190)
+    Diagnosis.objects.update(model=model, path=f"prompts/{'p' * 280}")
+    Exchange.objects.update(model=model, created_by=person)
+    ReviewComment.objects.update(author=person, text="c" * 400)
+    given = {"verdict": "approved", "commit": world.proposal.head_commit, "diff_digest": "0" * 64}
+    Review.objects.create(proposal=world.proposal, reviewer=person, text="t" * 300, **given)
+
+
+def test_names_without_a_blank_do_not_widen_a_narrow_page(
+    operator_page: Page, live_server: LiveServer, world: World
+) -> None:
+    run_apart(lambda: write_long_names(world))
+    operator_page.set_viewport_size({"width": 390, "height": 844})
+    names = ("proposal", "cluster", "diagnoses_compare", "proposals_compare", "proposals", "exchange")
+
+    widths = {}
+    for name in names:
+        operator_page.goto(f"{live_server.url}{list_pages(world)[name]}")
+        widths[name] = operator_page.evaluate("document.documentElement.scrollWidth")
+
+    assert widths == dict.fromkeys(names, 390)

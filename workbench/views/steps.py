@@ -21,6 +21,7 @@ from evolution.queries import proposals as proposal_queries
 from evolution.queries import releases as release_queries
 from evolution.queries import scores as score_queries
 from evolution.queries import steps as step_queries
+from evolution.queries.proposals import Offered
 from evolution.queries.steps import MergeForecast
 from evolution.states import EvaluationState, ProposalState, StepState
 from harness_repo.git.conflicts import FileConflict
@@ -50,16 +51,15 @@ DECISIONS: dict[str, Callable[[Actor, Step, str], object]] = {
 def step_list(request: Request, harness: str) -> HttpResponse:
     """List steps, with the confirmed proposals that a new one can take, and whether those ticked fit together."""
     record = get_harness_for(request, harness)
-    confirmed = list(proposal_queries.list_confirmed(record))
+    offered = proposal_queries.offer_confirmed(record)
     undecided = step_queries.undecided_step(record)
-    ticked = set(read_ticked(request.GET)) if "chosen" in request.GET else {each.pk for each in confirmed}
-    chosen = [proposal for proposal in confirmed if proposal.pk in ticked]
+    chosen = _read_chosen(request, offered)
     # Only where the button to put them together is shown.
     forecast = step_queries.foresee_merge(record, [] if undecided else chosen)
     context = {
         "steps": step_queries.list_steps(record),
         "undecided": undecided,
-        "confirmed": confirmed,
+        "offered": offered,
         "chosen": chosen,
         "is_checked": forecast.is_known,
         "conflict": forecast.conflict,
@@ -68,6 +68,14 @@ def step_list(request: Request, harness: str) -> HttpResponse:
         "ticked": ticked_query(chosen),
     }
     return render_page(request, "steps.html", context, record)
+
+
+def _read_chosen(request: Request, offered: Sequence[Offered]) -> list[Proposal]:
+    """What is ticked: what was sent, else all that no other one makes superfluous; nothing that no step takes."""
+    if "chosen" not in request.GET:
+        return [each.proposal for each in offered if each.is_wanted]
+    ticked = set(read_ticked(request.GET))
+    return [each.proposal for each in offered if each.proposal.pk in ticked and not each.obstacle]
 
 
 @require_POST
@@ -142,6 +150,8 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
         "is_cancelled": any(evaluation.state == CANCELLED for _role, evaluation in _evaluations(step)),
         "base_moved": live is not None and live.commit != step.base_commit,
         "is_decided": is_decided,
+        "measured": [] if evaluations or is_decided else step_queries.list_measured(step),
+        "earlier": step_queries.list_earlier_builds(step),
         **describe_halves(step),
         **_describe_merge(request, step, live.commit if live else "", is_decided=is_decided),
     }
@@ -157,7 +167,7 @@ def _describe_merge(request: Request, step: Step, live: str, *, is_decided: bool
     return {
         "proposals": proposals,
         "inside": step_queries.describe_proposals(proposals, live),
-        "outside": [] if is_decided else proposal_queries.list_confirmed(step.harness),
+        "outside": [] if is_decided else proposal_queries.offer_confirmed(step.harness, proposals),
         "conflict": forecast.conflict,
         "settled": view_settled(settled, proposals, actor_of(request).name),
         "waiting": step_queries.list_waiting(step.harness, forecast),
@@ -259,10 +269,11 @@ def rebuild(request: Request, harness: str, number: int) -> HttpResponse:
 
 @require_POST
 def take_out(request: Request, harness: str, number: int, pk: int) -> HttpResponse:
-    """Take one proposal out of a step that is not decided."""
+    """Take one proposal out of a step that is not decided; of one with a verdict, when that was agreed to."""
     step = _get(request, harness, number)
     proposal = get_for(request, harness, Proposal.objects.filter(step=step), pk=pk)
     with told(request):
+        _require_consent(request, step)
         _tell(request, step_actions.take_out(actor_of(request), step, proposal))
         messages.success(request, _("Taken out of the step; evaluate it again."))
     return redirect("step", harness, number)
@@ -270,7 +281,10 @@ def take_out(request: Request, harness: str, number: int, pk: int) -> HttpRespon
 
 @require_POST
 def put_in(request: Request, harness: str, number: int, pk: int) -> HttpResponse:
-    """Add a confirmed proposal to a step that is not decided; where they clash, that is settled first."""
+    """Add a confirmed proposal to a step that is not decided; where they clash, that is settled first.
+
+    Into one with a verdict it goes when that was agreed to.
+    """
     step = _get(request, harness, number)
     proposal = get_for(request, harness, Proposal.objects.select_related("harness", "step"), pk=pk)
     inside = list(step.proposals.select_related("harness", "step"))
@@ -280,9 +294,20 @@ def put_in(request: Request, harness: str, number: int, pk: int) -> HttpResponse
             actor_of(request).require(Role.DEVELOPER)
             messages.warning(request, _("They clash: settle that first, then put it in."))
             return redirect(f"{reverse('steps_conflicts', args=[harness])}?{ticked_query(together)}")
+        _require_consent(request, step)
         _tell(request, step_actions.put_in(actor_of(request), step, proposal))
         messages.success(request, _("Put into the step; evaluate it again."))
     return redirect("step", harness, number)
+
+
+def _require_consent(request: Request, step: Step) -> None:
+    """Refuse to drop a verdict of which the page that was left did not speak."""
+    if step.verdict_id is not None and "sure" not in request.POST:
+        raise LoopError(
+            _(
+                "the step has a verdict, which is dropped when something else is in it: press the button again and agree"
+            )
+        )
 
 
 def _tell(request: Request, rebuilt: Rebuilt) -> None:

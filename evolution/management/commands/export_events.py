@@ -1,6 +1,8 @@
 """Writes the audit trail out, for whoever keeps it elsewhere."""
 
+import os
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,7 @@ class Command(BaseCommand):
         wanted = EventFilter(**{name: options[name] for name in ("actor", "verb", "since", "until")})
         lines = export_events(_find_harness(options["harness"]), options["fmt"], wanted)
         if options["output"] is None:
-            for line in lines:
-                self.stdout.write(line, ending="")
+            self._print(lines)
             return
         try:
             with options["output"].open("x", encoding="utf-8", newline="") as file:
@@ -42,6 +43,17 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"can't write {options['output']}: {error.strerror}") from None
         self.stderr.write(f"written to {options['output']}")
+
+    def _print(self, lines: Iterable[str]) -> None:
+        """Write to the standard output; whoever reads it, `head` say, may stop before the end."""
+        try:
+            for line in lines:
+                self.stdout.write(line, ending="")
+            self.stdout.flush()
+        except BrokenPipeError:
+            # What is still buffered is written at the end of the process, where it would fail again.
+            with Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), self.stdout.fileno())
 
 
 def _day(text: str) -> date:

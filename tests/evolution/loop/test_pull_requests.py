@@ -3,9 +3,11 @@
 import pytest
 from markdown_it import MarkdownIt
 
+from evolution.actors import SYSTEM
 from evolution.loop.flags import Flag, FlagKind
 from evolution.loop.pull_requests import MOST_LISTED, MOST_QUOTES, write_pull_request
-from evolution.models import Diagnosis, Proposal
+from evolution.models import Diagnosis, Proposal, Review
+from evolution.transitions import record
 from harness_repo.git.messages import read_trailers
 from tests.evolution.intake import make_cluster
 from tests.evolution.measured import DEV as DEVELOPER
@@ -67,6 +69,7 @@ def test_only_our_own_words_are_outside_of_quotes(proposal: Proposal) -> None:
     assert "@admin" not in text.body + text.title
     assert "#1" not in text.body + text.title
     assert "2 more quotes" in text.body
+    assert "turn 1: `no price`" in text.body
     assert "- 3 more" in text.body
 
 
@@ -91,6 +94,31 @@ def test_what_was_measured_stands_there(proposal: Proposal) -> None:
     assert "| accuracy 50.0 %" in write_pull_request(proposal).body
     assert "| accuracy 25.0 %" in write_pull_request(proposal).body
     assert "Verdict of the step" in write_pull_request(proposal).body
+
+
+def test_figures_of_a_step_say_whose_they_are_and_how_sure(proposal: Proposal) -> None:
+    make_version(proposal.harness, [make_case(f"q{n}") for n in range(1, 5)])
+    other = make_proposal(proposal.harness, b"{{ danmaku[0].text }}\n\n", path="prompts/request.md")
+    mine = Proposal.objects.get(pk=proposal.pk)
+    proposal.step = measure(steps.merge_step(DEVELOPER, proposal.harness, [mine, other]))
+    body = write_pull_request(proposal).body
+    assert "together with 1 other proposal" in body
+    # q2 of four cases breaks.
+    assert "accuracy -25.0 points (95 % interval " in body
+    assert "over 4 cases, guard cases apart; 0 fixed, 1 broken" in body
+
+
+def test_it_says_who_made_and_who_approved_it(proposal: Proposal) -> None:
+    proposal.created_by = "anna"
+    Review.objects.create(proposal=proposal, reviewer="bob", verdict="approved", commit=proposal.head_commit)
+    body = write_pull_request(proposal).body
+    assert "Asked for or edited by `anna`, `dev`." in body
+    assert "Approved by `bob`." in body
+    assert "which people have edited since" in body
+    record(SYSTEM, "proposal.committed", proposal, commit=proposal.head_commit, files=[])
+    body = write_pull_request(proposal).body
+    assert "edited by `anna`." in body
+    assert "which people have edited since" not in body
 
 
 def test_a_bare_proposal_has_a_text_too() -> None:

@@ -104,5 +104,5 @@ def test_a_confirmed_proposal_is_put_into_a_step() -> None:
     assert step.state == StepState.READY
     draft = make_proposal(step.harness, teach(1), path="hooks/x.txt")
     Proposal.objects.filter(pk=draft.pk).update(state=ProposalState.DRAFTED)
-    with pytest.raises(LoopError, match="not confirmed"):
+    with pytest.raises(LoopError, match="not approved"):
         steps.rebuild_step(DEV, step, adding=draft)

@@ -66,7 +66,7 @@ def test_step_takes_confirmed_proposals_only_and_one_at_a_time() -> None:
     second.state = ProposalState.DRAFTED
     second.save()
     for proposals in ([], [second]):
-        with pytest.raises(LoopError, match="confirmed"):
+        with pytest.raises(LoopError, match="approved"):
             steps.merge_step(DEV, harness, proposals)
     steps.merge_step(DEV, harness, [first])
     with pytest.raises(LoopError, match="undecided"):

@@ -110,7 +110,7 @@ def test_a_model_that_nobody_serves_is_refused_before_anything_is_begun(
     cluster = make_cluster(harness, 7, ("几天能到",))
     made = Diagnosis.objects.create(harness=harness, cluster=cluster, part="skill", category="other")
     which = ("--cluster", "7") if command == "diagnose" else ("--diagnosis", str(made.pk))
-    with pytest.raises(CommandError, match="no endpoint can be asked for no-such-model; .*: rehearsal-"):
+    with pytest.raises(CommandError, match=r"no endpoint can be asked for no-such-model; .*: rehearsal-"):
         call_command(command, *which, "--model", "no-such-model")
     assert not Job.objects.exists()
     assert not Proposal.objects.exists()

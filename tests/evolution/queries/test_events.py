@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -115,3 +116,13 @@ def test_the_command_writes_the_whole_installation_or_one_harness(harness: Harne
         call_command("export_events", output=file)
     with pytest.raises(CommandError, match="no harness"):
         call_command("export_events", "nobody")
+
+
+@pytest.mark.parametrize("count", [1, 300])
+def test_the_command_ends_quietly_when_nobody_reads_on(harness: Harness, count: int) -> None:
+    for _time in range(count):
+        record(MALLORY, "harness.fetched", harness, "x" * 100)
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as out:
+        call_command("export_events", stdout=out)

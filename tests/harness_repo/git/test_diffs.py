@@ -3,7 +3,7 @@ import pytest
 from harness_repo.git.diffs import DiffLine, parse_diff
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import HarnessRepository
-from tests.harness_repo.build import FILES
+from tests.harness_repo.build import FILES, run_git
 
 
 def test_a_diff_of_git_is_read_line_by_line(repo: HarnessRepository, author: Author) -> None:
@@ -125,3 +125,27 @@ def test_a_last_line_without_an_end_is_told(repo: HarnessRepository, author: Aut
 def test_a_change_of_mode_is_told() -> None:
     (found,) = parse_diff("diff --git a/x.sh b/x.sh\nold mode 100644\nnew mode 100755\n")
     assert (found.old_mode, found.new_mode, found.hunks) == ("100644", "100755", [])
+
+
+def test_changes_are_listed_with_the_size_of_their_larger_side(
+    repo: HarnessRepository, author: Author
+) -> None:
+    role, skill = "prompts/role.md", "skills/item-qa/SKILL.md"
+    edits = {role: b"x", skill: None, "new.md": b"12345"}
+    sha = repo.commit("b", edits, parent="main", author=author, message="m")
+    assert [(change.path, change.size) for change in repo.list_changes("main", sha)] == [
+        ("new.md", 5),
+        (role, len(FILES[role])),
+        (skill, len(FILES[skill])),
+    ]
+    assert repo.list_changes(sha, sha) == []
+
+
+def test_a_symbolic_ref_is_told_from_a_branch_and_taken_away_alone(
+    repo: HarnessRepository,
+) -> None:
+    repo.move_branch("b", "main", expected_head=None)
+    run_git(repo.path, "symbolic-ref", "refs/heads/p", "refs/heads/b")
+    assert (repo.is_pointer("p"), repo.is_pointer("b"), repo.is_pointer("c")) == (True, False, False)
+    repo.drop_pointer("p")
+    assert sorted(repo.branches()) == ["b", "main"]

@@ -1,5 +1,6 @@
 """The branch on a proposal's page: what others did to it, the remote, and the text of a pull request."""
 
+import html
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from evolution.actors import SYSTEM
 from evolution.adapters.remotes import read_remote
 from evolution.loop.outside import fetch_branches, follow_branches
 from evolution.loop.repositories import open_repository
+from evolution.loop.version_size import LARGEST_FILE
 from evolution.models import Job, Proposal
 from harness_repo.git.objects import Author
 from harness_repo.git.remotes import import_repository
 from harness_repo.git.repository import HarnessRepository
+from tests.evolution.actions.test_branches import commit_odd_path
 from tests.evolution.measured import DEV, teach
 from tests.workbench.views.conftest import World
+from tests.workbench.views.pages import list_pages
 
 EVE = Author("Eve & Co", "eve@example.org")
 ROLE = "prompts/role.md"
@@ -96,3 +100,30 @@ def test_the_text_of_a_request_is_shown_and_copied(world: World, viewer: Client)
     assert page(viewer, world, "pull-request/?part=body").endswith(f"{world.proposal.head_commit}\n")
     Proposal.objects.filter(pk=world.proposal.pk).update(head_commit="")
     assert viewer.get(world.url(f"proposals/{world.proposal.pk}/pull-request/")).status_code == 302
+
+
+def test_what_is_too_much_to_be_judged_is_said_and_left(world: World, developer: Client) -> None:
+    head = edit(open_repository(world.harness), world, b"x\n" * LARGEST_FILE, "prompts/big.md")
+    follow_branches(SYSTEM, world.harness)
+    shown = page(developer, world)
+    assert "prompts/big.md has 2,000,000 bytes" in shown
+    assert 'value="ours"' in shown
+    assert 'value="theirs"' not in shown
+    assert "2,000,000 bytes" in post(developer, world, "approve", reviewed=world.proposal.head_commit)
+    post(developer, world, "outside", choice="ours", head=head)
+    assert "2,000,000 bytes" not in page(developer, world)
+
+
+def test_commits_that_a_step_does_not_have_are_said(world: World, developer: Client) -> None:
+    edit(open_repository(world.harness), world, teach(9))
+    Proposal.objects.filter(pk=world.proposal.pk).update(state="in_step")
+    assert "take the proposal out of the step" in page(developer, world)
+
+
+def test_a_path_that_is_no_text_is_said_on_the_page(world: World, developer: Client) -> None:
+    head = commit_odd_path(world.proposal)
+    follow_branches(SYSTEM, world.harness)
+    assert "can\u2019t be approved like this" in html.unescape(page(developer, world)).replace("'", "\u2019")
+    assert "is not a path inside" in post(developer, world, "approve", reviewed=head)
+    addresses = [address for name, address in list_pages(world).items() if name.startswith("proposal")]
+    assert {developer.get(address).status_code for address in addresses} <= {200, 302, 404}

@@ -187,6 +187,20 @@ def test_two_drafts_are_set_side_by_side_and_against_each_other(world: World, vi
     assert between.context["between"].files[0].path == "prompts/role.md"
 
 
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize("first", ["99999999999999999999", "-1", "a", "1.5", ""])
+@pytest.mark.parametrize("page", ["proposals/compare/", "clusters/1/diagnoses/compare/"])
+def test_ids_that_are_none_are_no_choice(
+    world: World, viewer: Client, page: str, first: str, others: bool
+) -> None:
+    if not others:
+        Proposal.objects.exclude(pk=world.proposal.pk).delete()
+
+    answer = viewer.get(world.url(f"{page}?first={first}&second={first}x"))
+
+    assert answer.status_code == 200
+
+
 def test_the_page_of_a_draft_leads_to_its_question_and_its_rival(world: World, viewer: Client) -> None:
     other = world.step.proposals.get()
     Proposal.objects.filter(pk=other.pk).update(diagnosis=world.diagnosis, model="large")

@@ -104,6 +104,23 @@ def test_an_edit_by_hand_is_a_new_commit(world: World, developer: Client) -> Non
     assert repository.read_file(world.proposal.head_commit, "prompts/role.md") == b"knows: q9\n"
 
 
+def test_the_words_of_a_draft_are_of_what_it_was_before_people_edited_it(
+    world: World, developer: Client
+) -> None:
+    Proposal.objects.filter(pk=world.proposal.pk).update(
+        # The commit is a draft of whoever the proposal names as its model.
+        model="dev",
+        manifest={"expected_effect": "mends all", "risks": ["none"]},
+    )
+    address = world.url(f"proposals/{world.proposal.pk}/")
+    assert "before 1 later commit" not in developer.get(address).content.decode()
+    assert edit(developer, world) == 302
+
+    page = developer.get(address).content.decode()
+
+    assert page.count("before 1 later commit:") == 2
+
+
 def test_a_stale_edit_is_refused_and_keeps_what_was_typed(world: World, developer: Client) -> None:
     values = {"path": "prompts/role.md", "content": "my words", "expected_head": world.proposal.base_commit}
 

@@ -1,10 +1,13 @@
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from evolution.loop import steps
 from evolution.loop.repositories import open_repository
-from evolution.models import Evaluation, Proposal, Step
+from evolution.models import Diagnosis, Evaluation, Harness, Proposal, Step
+from tests.evolution.measured import DEV, make_proposal
 from tests.workbench.views.conftest import World
 
 
@@ -234,3 +237,117 @@ def test_a_step_says_of_each_proposal_who_approved_it_and_how_it_does_alone(
     assert inside.alone.candidate.accuracy > inside.alone.base.accuracy
     assert "approved by" in page.content.decode()
     assert page.context["diff"].files[0].path == "prompts/role.md"
+
+
+def free_the_steps(world: World) -> None:
+    """Have a new step be possible, and the world's proposal approved."""
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    Proposal.objects.filter(pk=world.proposal.pk).update(state="confirmed")
+
+
+def test_a_proposal_whose_diagnosis_is_rejected_is_not_offered_and_says_why(
+    world: World, developer: Client
+) -> None:
+    free_the_steps(world)
+    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(state="rejected")
+    # Ticked by hand it is not taken for chosen either.
+    for query in ("", f"?chosen=1&proposals={world.proposal.pk}"):
+        answer = developer.get(world.url(f"steps/{query}"))
+        assert answer.context["chosen"] == []
+        assert "reject the proposal, too, or reopen the diagnosis" in answer.content.decode()
+    developer.post(world.url("steps/start/"), {"proposals": [world.proposal.pk]})
+    assert Step.objects.count() == 1
+
+
+def test_what_repeats_another_proposal_is_not_ticked_by_itself(world: World, developer: Client) -> None:
+    free_the_steps(world)
+    again = make_proposal(world.harness, b"knows: q1 q2 q3\n", "teach q3 again")
+    answer = developer.get(world.url("steps/"))
+    assert [proposal.pk for proposal in answer.context["chosen"]] == [world.proposal.pk]
+    assert f"same change as #{world.proposal.pk}" in answer.content.decode()
+    ticked = world.url(f"steps/?chosen=1&proposals={again.pk}")
+    assert developer.get(ticked).context["chosen"] == [again]
+
+
+def test_a_proposal_says_which_other_one_changes_the_same(world: World, viewer: Client) -> None:
+    again = make_proposal(world.harness, b"knows: q1 q2 q3\n", "teach q3 again")
+    page = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+    assert f"same change as #{again.pk}" in page
+
+
+def test_a_rule_that_another_proposal_adds_is_named(world: World, viewer: Client) -> None:
+    other = make_proposal(world.harness, b"hi\n", "more", "hooks/notes.txt")
+    rules = {"rules": {"added": [{"text": "Be kind."}]}}
+    Proposal.objects.filter(pk__in=[other.pk, world.proposal.pk]).update(manifest=rules)
+    page = viewer.get(world.url(f"proposals/{world.proposal.pk}/")).content.decode()
+    assert f"adds the same rule as #{other.pk}" in page
+
+
+def put_two_in(world: World) -> tuple[Proposal, Proposal]:
+    """A second proposal in the world's step, which is measured."""
+    first = world.step.proposals.get()
+    more = make_proposal(world.harness, b"hi\n", "more", "hooks/notes.txt")
+    steps.rebuild_step(DEV, world.step, adding=more)
+    return first, more
+
+
+def test_taking_out_of_a_step_with_a_verdict_asks_first(world: World, developer: Client) -> None:
+    was = (world.step.base_evaluation, world.step.candidate_evaluation, world.step.verdict)
+    _first, more = put_two_in(world)
+    fields = ("base_evaluation", "candidate_evaluation", "verdict")
+    Step.objects.filter(pk=world.step.pk).update(state="evaluated", **dict(zip(fields, was, strict=True)))
+    address = world.url(f"steps/1/take-out/{more.pk}/")
+    assert 'name="sure"' in developer.get(world.url("steps/1/")).content.decode()
+
+    refused = developer.post(address, follow=True)
+    assert "the step has a verdict" in refused.content.decode().lower()
+    assert world.step.proposals.count() == 2
+    developer.post(address, {"sure": "1"})
+    assert world.step.proposals.count() == 1
+
+
+def test_putting_into_a_step_with_a_verdict_asks_first(world: World, developer: Client) -> None:
+    more = make_proposal(world.harness, b"hi\n", "more", "hooks/notes.txt")
+    address = world.url(f"steps/1/put-in/{more.pk}/")
+    developer.post(address)
+    assert world.step.proposals.count() == 1
+    developer.post(address, {"sure": "1"})
+    assert world.step.proposals.count() == 2
+
+
+def test_a_step_names_what_was_measured_of_it_before_and_takes_that_up_again(
+    world: World, developer: Client
+) -> None:
+    measured = world.step.candidate_evaluation
+    assert measured is not None
+    _first, more = put_two_in(world)
+    page = developer.get(world.url("steps/1/"))
+    (build,) = page.context["earlier"]
+    assert (build.evaluation, len(build.proposals)) == (measured, 1)
+    assert world.url(f"evaluations/{measured.pk}/") in page.content.decode()
+    assert "Nothing is measured yet" in page.content.decode()
+
+    developer.post(world.url(f"steps/1/take-out/{more.pk}/"))
+    page = developer.get(world.url("steps/1/"))
+    assert (page.context["measured"], page.context["earlier"]) == ([measured], [])
+    assert "This version is measured already" in page.content.decode()
+    assert "Nothing is measured yet" not in page.content.decode()
+
+
+def test_promoting_waits_for_the_second_persons_word(world: World, operator: Client) -> None:
+    Harness.objects.update(needs_second_reviewer=True)
+    choices = {choice.name: choice for choice in operator.get(world.url("steps/1/")).context["choices"]}
+    assert "has no approval of a developer who is not its author" in choices["promote"].obstacle
+    operator.post(world.url("steps/1/decide/"), {"decision": "promote", "reason": "better"})
+    assert Step.objects.get().state == "evaluated"
+
+
+def test_who_approved_and_is_no_developer_now_is_marked(world: World, developer: Client) -> None:
+    proposal = world.step.proposals.get()
+    proposal.reviews.create(reviewer="developer", verdict="approved", commit=proposal.head_commit)
+    page = developer.get(world.url("steps/1/"))
+    assert page.context["inside"][0].barred == frozenset()
+    User.objects.get(username="developer").groups.clear()
+    page = developer.get(world.url("steps/1/"))
+    assert page.context["inside"][0].barred == {"developer"}
+    assert "no developer here now" in page.content.decode()
