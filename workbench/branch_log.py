@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evolution.loop.repositories import open_repository
+from evolution.loop.reviews import list_drafts
 from evolution.models import Proposal
 from harness_repo.git.commitinfo import CommitInfo
 from harness_repo.git.errors import HarnessRepoError
@@ -15,7 +16,7 @@ class BranchCommit:
 
     info: CommitInfo
     before: str
-    # a draft of the model that the proposal names, as git tells it
+    # made by the editor, as the audit trail tells it
     is_draft: bool
 
 
@@ -45,11 +46,12 @@ def list_commits(proposal: Proposal) -> list[BranchCommit]:
     except HarnessRepoError:
         return []
     known = {proposal.base_commit, *(commit.sha for commit in found)}
+    drafts = list_drafts(proposal)
     return [
         BranchCommit(
             commit,
             next((parent for parent in commit.parents[:1] if parent in known), ""),
-            bool(proposal.model) and commit.author == proposal.model,
+            commit.sha in drafts,
         )
         for commit in found
     ]

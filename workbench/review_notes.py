@@ -17,8 +17,8 @@ class Notes:
 
     flags: list[FlagAtLine] = field(default_factory=list)
     threads: list[SpokenThread] = field(default_factory=list)
-    # how a conflict in the file was settled
-    settled: ConflictResolution | None = None
+    # how conflicts in the file were settled
+    settled: list[ConflictResolution] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

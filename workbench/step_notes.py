@@ -18,7 +18,7 @@ def list_step_notes(
     """The notes in their places; no flags when git has the versions no longer."""
     places: dict[str, Notes] = {}
     for file, resolution in settled:
-        places[line_key(file.path, "new", 0)] = Notes(settled=resolution)
+        places.setdefault(line_key(file.path, "new", 0), Notes()).settled.append(resolution)
     for flag in _list_flags(step):
         key = line_key(flag.flag.path, flag.flag.side, flag.flag.line)
         places.setdefault(key, Notes()).flags.append(flag)

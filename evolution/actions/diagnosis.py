@@ -1,4 +1,4 @@
-"""What people do with diagnoses: have a cluster diagnosed, amend the diagnosis, accept or reject it."""
+"""What people do with diagnoses: have a cluster diagnosed, amend the diagnosis, or reject it."""
 
 from collections.abc import Sequence
 from typing import get_args
@@ -6,6 +6,7 @@ from typing import get_args
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from evolution.actions.drafted import check_nothing_rests_on
 from evolution.actions.reasons import require_reason
 from evolution.actors import Actor, Role
 from evolution.errors import LoopError
@@ -13,7 +14,7 @@ from evolution.loop.jobs import create_job
 from evolution.loop.locks import lock_harness
 from evolution.models import Cluster, Diagnosis, Job
 from evolution.prompts.diagnosis import Part
-from evolution.states import ClusterState, DiagnosisState, JobKind, ProposalState
+from evolution.states import ClusterState, DiagnosisState, JobKind
 from evolution.tasks.jobs import enqueue_job
 from evolution.transitions import move, record
 from harness_repo.format.harness import is_harness_path
@@ -64,8 +65,7 @@ def amend_diagnosis(
     diagnosis = Diagnosis.objects.select_for_update().get(pk=diagnosis.pk)
     if diagnosis.state == DiagnosisState.REJECTED:
         raise LoopError(_("%(diagnosis)s is rejected") % {"diagnosis": diagnosis})
-    if diagnosis.handled_as:
-        raise LoopError(_("%(diagnosis)s is dealt with; reopen it first") % {"diagnosis": diagnosis})
+    _check_is_not_handled(diagnosis)
     old = _amendable(diagnosis)
     if hypothesis is not None and hypothesis.strip():
         diagnosis.hypothesis = hypothesis.strip()
@@ -81,6 +81,11 @@ def amend_diagnosis(
     diagnosis.amended_by = actor.name
     diagnosis.save(update_fields=["hypothesis", "changes", "part", "path", "amended_by"])
     record(actor, "diagnosis.amended", diagnosis, "", old=old)
+
+
+def _check_is_not_handled(diagnosis: Diagnosis) -> None:
+    if diagnosis.handled_as:
+        raise LoopError(_("%(diagnosis)s is dealt with; reopen it first") % {"diagnosis": diagnosis})
 
 
 def _amendable(diagnosis: Diagnosis) -> dict[str, object]:
@@ -113,31 +118,17 @@ def _set_part(diagnosis: Diagnosis, part: str) -> None:
 
 
 @transaction.atomic
-def accept_diagnosis(actor: Actor, diagnosis: Diagnosis) -> None:
-    """Say that the diagnosis is right."""
-    actor.require(Role.DEVELOPER)
-    if diagnosis.state != DiagnosisState.ACCEPTED:
-        move(diagnosis, DiagnosisState.ACCEPTED, actor)
-
-
-@transaction.atomic
 def reject_diagnosis(actor: Actor, diagnosis: Diagnosis, reason: str) -> None:
     """Say that the diagnosis is wrong, and why; what was drafted for it can't be confirmed, nor go into a step.
 
-    Raises LoopError when that is in a step that is not decided, or people have approved it.
+    Raises LoopError when that is in a step that is not decided, or people have approved it, and for a diagnosis that
+    was dealt with: reopening it takes that back first.
     """
     actor.require(Role.DEVELOPER)
     require_reason(reason)
     lock_harness(diagnosis.harness)
     diagnosis.refresh_from_db()
-    proposal = diagnosis.proposals.filter(state=ProposalState.IN_STEP).select_related("step").first()
-    if proposal is not None:
-        raise LoopError(
-            _("%(proposal)s is in %(step)s; take it out of the step first")
-            % {"proposal": proposal, "step": proposal.step}
-        )
-    approved = diagnosis.proposals.filter(state=ProposalState.CONFIRMED).first()
-    if approved is not None:
-        raise LoopError(_("%(proposal)s is approved; reject it first") % {"proposal": approved})
+    _check_is_not_handled(diagnosis)
+    check_nothing_rests_on(diagnosis)
     if diagnosis.state != DiagnosisState.REJECTED:
         move(diagnosis, DiagnosisState.REJECTED, actor, reason)

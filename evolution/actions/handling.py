@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from evolution.actions.clusters import ignore_cluster, reopen_cluster
 from evolution.actions.dataset_cases import Wanted, add_to_dataset
+from evolution.actions.drafted import check_nothing_rests_on
 from evolution.actions.reasons import require_reason
 from evolution.actors import Actor, Role
 from evolution.demonstration import CaseData
@@ -51,7 +52,8 @@ def handle_diagnosis(
     IGNORED puts the cluster aside. RELABELLED gives dataset cases the corrected labels, in a new version under the same
     keys; without `corrections` the cases must have been relabelled already. CALIBRATION takes the cases into the
     dataset for the judge's calibration: a person says that it was wrong on them. The cases are those chosen, else those
-    that the diagnosis quotes. Doing it again changes nothing. Raises LoopError where it does not fit.
+    that the diagnosis quotes. Doing it again changes nothing. Raises LoopError where it does not fit, and while a
+    proposal for the diagnosis is approved or in a step.
     """
     actor.require(Role.DEVELOPER)
     require_reason(reason)
@@ -60,6 +62,7 @@ def handle_diagnosis(
     if diagnosis.handled_as == handling:
         return
     _check_can_handle(diagnosis)
+    check_nothing_rests_on(diagnosis)
     cases = _choose(diagnosis, [*case_ids, *(correction.case for correction in corrections)])
     links: list[dict[str, Any]] = []
     if handling == Handling.IGNORED:

@@ -12,7 +12,7 @@ from evolution.actors import Actor
 from evolution.errors import LoopError, StaleState
 from evolution.loop.people import find_barred
 from evolution.loop.repositories import open_repository
-from evolution.loop.reviews import is_author
+from evolution.loop.reviews import is_author, names_of
 from evolution.models import ConflictResolution, Proposal
 from evolution.transitions import record
 from harness_repo.git.errors import HarnessRepoError
@@ -33,8 +33,11 @@ def holds(resolution: ConflictResolution, proposals: Sequence[Proposal]) -> bool
 
 
 def is_barred(name: str, resolution: ConflictResolution, proposals: Sequence[Proposal]) -> bool:
-    """Whether a person's confirmation would not count, as they settled it or wrote a side of it."""
-    if name.casefold() == resolution.decided_by.casefold():
+    """Whether a person's confirmation would not count, as they settled it or wrote a side of it.
+
+    Whoever has the address of another account is the same person.
+    """
+    if names_of(name) & names_of(resolution.decided_by):
         return True
     return any(is_author(proposal, name) for proposal in list_concerned(resolution, proposals))
 

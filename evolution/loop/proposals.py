@@ -4,8 +4,8 @@ Nothing is committed that was not validated. Drafting again after a crash finds 
 takes it. Deciding about a proposal is for the actions.
 """
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -32,13 +32,13 @@ from evolution.prompts.edit_blocks import line_end
 from evolution.states import ExchangePurpose, JobKind, JobState, ProposalState
 from evolution.transitions import move, record
 from harness_repo.git.errors import BadPath, MissingRef, NothingToCommit, StaleBase
-from harness_repo.git.messages import message_with_trailers, read_trailers
+from harness_repo.git.messages import TrailerValue, message_with_trailers
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import HarnessRepository
 
 # Characters of the diff of a draft that is made anew; more of it is said to be there.
 LONGEST_LOST = 60_000
-# In a manifest: what a draft says whose commit is not recorded yet.
+# In a manifest: what a draft says whose commit is not recorded yet, and the id of that.
 UNRECORDED = "unrecorded"
 
 
@@ -83,7 +83,10 @@ def fail_draft(proposal: Proposal, reason: str) -> None:
                 else item
                 for item in proposal.feedback
             ]
-            kept = {name: value for name, value in proposal.manifest.items() if name != UNRECORDED}
+            kept = dict(proposal.manifest)
+            # A first draft that is on its branch is taken when it is asked for again; after feedback it may be another.
+            if proposal.head_commit:
+                kept.pop(UNRECORDED, None)
             move(proposal, target, SYSTEM, reason, feedback=feedback, manifest=kept)
             proposal.reason = reason
             proposal.save(update_fields=["reason", "updated_at"])
@@ -130,16 +133,13 @@ def branch_head(repository: HarnessRepository, proposal: Proposal) -> str | None
 
 
 def find_unrecorded_draft(repository: HarnessRepository, proposal: Proposal) -> str | None:
-    """The commit that an earlier try of this draft made before it was cut off; None when there is none."""
-    head = branch_head(repository, proposal)
-    start, base = proposal.head_commit or proposal.base_commit, new_base(proposal)
-    if head is None or head == start:
-        return None
-    newest = repository.log(head, 1)[0]
-    by_model = newest.email == model_author(newest.author).email
-    is_its = ("Proposal", str(proposal.pk)) in read_trailers(newest.message)
-    parents = (start,) if base == proposal.base_commit else (start, base)
-    return head if by_model and newest.parents == parents and is_its else None
+    """The commit that an earlier try of this draft made before it was cut off; None when there is none.
+
+    Only the one that the proposal knows of: whatever else is on the branch, and whatever it says of itself, was put
+    there by somebody else.
+    """
+    built = proposal.manifest.get(UNRECORDED, {}).get("commit")
+    return built if built and branch_head(repository, proposal) == built else None
 
 
 def commit_by_hand(
@@ -157,7 +157,15 @@ def commit_by_hand(
     edits = {path: _as_before(before.get(path), data) for path, data in edits.items()}
     check_edits(repository.files(proposal.base_commit), before, edits)
     subject = " ".join(message.split()) or _("Edit %(paths)s") % {"paths": ", ".join(sorted(edits))}
-    return _commit(proposal, edits, expected_head, author=author_of(actor), subject=subject)
+    with _explain_refusals(proposal):
+        return repository.commit(
+            proposal.branch,
+            edits,
+            parent=expected_head,
+            author=author_of(actor),
+            message=message_with_trailers(subject, _trailers(proposal)),
+            expected_head=expected_head,
+        )
 
 
 def _as_before(before: bytes | None, data: bytes | None) -> bytes | None:
@@ -217,57 +225,52 @@ def _join_feedback(items: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _commit_draft(proposal: Proposal, draft: Draft, author: Author) -> str:
-    """Put aside what the draft says, then commit it: a repeat finds either nothing or all of it.
+    """Build the commit, put aside which it is and what the draft says, then move the branch to it.
 
-    Until the commit is recorded the proposal says what its branch has, see `_record_draft`.
+    So a repeat finds either nothing on the branch, or what it knows; see `find_unrecorded_draft`. Until the commit is
+    recorded the proposal says what its branch has, see `_record_draft`.
     """
     told = draft.output
+    start, base = proposal.head_commit or proposal.base_commit, new_base(proposal)
+    onto = None if base == proposal.base_commit else base
+    text = "\n\n".join(part for part in (told.title, told.summary) if part)
+    with _explain_refusals(proposal):
+        message = message_with_trailers(text, _trailers(proposal))
+        commit = open_repository(proposal.harness).build_commit(
+            draft.edits, parent=start, author=author, message=message, onto=onto
+        )
     if not proposal.branch:
         proposal.slug = told.slug
         proposal.branch = f"proposal/{proposal.pk}-{told.slug}"
     words: dict[str, Any] = {"title": told.title, "summary": told.summary, "model": author.name}
-    words |= {"expected_effect": told.expected_effect, "risks": told.risks}
+    words |= {"expected_effect": told.expected_effect, "risks": told.risks, "commit": commit}
     proposal.manifest = {**proposal.manifest, UNRECORDED: words}
     proposal.shown_keys = draft.keys
     proposal.save(update_fields=["slug", "branch", "manifest", "shown_keys", "updated_at"])
-    start, base = proposal.head_commit or proposal.base_commit, new_base(proposal)
-    return _commit(
-        proposal,
-        draft.edits,
-        start,
-        author=author,
-        subject=told.title,
-        body=told.summary,
-        onto=None if base == proposal.base_commit else base,
-    )
+    _move_branch(proposal, commit, start)
+    return commit
 
 
-def _commit(
-    proposal: Proposal,
-    edits: Mapping[str, bytes | None],
-    start: str,
-    *,
-    author: Author,
-    subject: str,
-    body: str = "",
-    onto: str | None = None,
-) -> str:
+def _move_branch(proposal: Proposal, commit: str, start: str) -> None:
+    """Put the branch, which is where the draft starts or is not there yet, to the commit; else StaleState."""
     repository = open_repository(proposal.harness)
-    trailers = {"Proposal": proposal.pk}
+    expected = None if branch_head(repository, proposal) is None else start
+    with _explain_refusals(proposal):
+        repository.move_branch(proposal.branch, commit, expected_head=expected)
+
+
+def _trailers(proposal: Proposal) -> dict[str, TrailerValue]:
+    trailers: dict[str, TrailerValue] = {"Proposal": proposal.pk}
     if proposal.diagnosis is not None:
         trailers["Cluster"] = proposal.diagnosis.cluster.number
-    message = message_with_trailers("\n\n".join(part for part in (subject, body) if part), trailers)
-    exists = branch_head(repository, proposal) is not None
+    return trailers
+
+
+@contextmanager
+def _explain_refusals(proposal: Proposal) -> Iterator[None]:
+    """Git's refusals of a commit as ours: StaleState when the branch has moved, EditRefused."""
     try:
-        return repository.commit(
-            proposal.branch,
-            edits,
-            parent=start,
-            author=author,
-            message=message,
-            expected_head=start if exists else None,
-            onto=onto,
-        )
+        yield
     except StaleBase:
         raise StaleState(
             _("the branch of %(proposal)s has moved; reload it") % {"proposal": proposal}

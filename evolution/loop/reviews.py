@@ -62,7 +62,7 @@ def _first_commit(review: Review) -> str:
 
 def is_author(proposal: Proposal, name: str, head: str = "") -> bool:
     """Whether a person asked for the draft, or made one of its commits up to `head` (default: of the branch)."""
-    return bool(_names_of(name) & find_authors(proposal, head))
+    return bool(names_of(name) & find_authors(proposal, head))
 
 
 def find_authors(proposal: Proposal, head: str = "") -> set[str]:
@@ -72,7 +72,7 @@ def find_authors(proposal: Proposal, head: str = "") -> set[str]:
     they name as co-author. Only what the workbench recorded as a draft was made by a model: commits that came from
     outside bear the names that git was told, and those of the people whose addresses these were when they came.
     """
-    found = _names_of(proposal.created_by) if proposal.created_by else set()
+    found = names_of(proposal.created_by) if proposal.created_by else set()
     commit = head or proposal.head_commit
     if not commit:
         return found
@@ -93,9 +93,14 @@ def is_edited(proposal: Proposal) -> bool:
     """Whether a commit of the branch is none of the editor's: people's words are in it. Merges alone are no edit."""
     if not proposal.head_commit:
         return False
-    drafts = _list_drafts(Event.objects.filter(target_kind="proposal", target_id=proposal.pk))
+    drafts = list_drafts(proposal)
     commits = open_repository(proposal.harness).log_between(proposal.base_commit, proposal.head_commit)
     return any(info.sha not in drafts and len(info.parents) == 1 for info in commits)
+
+
+def list_drafts(proposal: Proposal) -> set[str]:
+    """The commits that the editor made, by the audit trail: what git says of an author proves nothing."""
+    return _list_drafts(Event.objects.filter(target_kind="proposal", target_id=proposal.pk))
 
 
 def _list_drafts(events: QuerySet[Event]) -> set[str]:
@@ -111,8 +116,8 @@ def name_people(emails: Iterable[str]) -> list[str]:
     return sorted(name for name, email in users if email.casefold() in wanted)
 
 
-def _names_of(name: str) -> set[str]:
-    """What git calls a person of the workbench."""
+def names_of(name: str) -> set[str]:
+    """What git calls a person of the workbench, in small letters: their name and addresses."""
     emails = get_user_model().objects.filter(username=name).values_list("email", flat=True)
     ours = author_of(Actor(name, Role.VIEWER)).email
     return {name.casefold(), ours.casefold(), *(email.casefold() for email in emails if email)}

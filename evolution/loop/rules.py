@@ -14,6 +14,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from evolution.loop.template_text import read_template_text
 from harness_repo.format.frontmatter import read_front_matter
 from harness_repo.format.skills import SKILL_FILE
 from harness_repo.format.textfile import read_text
@@ -35,11 +36,12 @@ OBLIGATION = re.compile(
 )
 
 _MARKDOWN = MarkdownIt("commonmark").disable(["inline"])
-# A tag ends before another begins, so that one without an end does not send the search to the end of the file.
-_TEMPLATE_TAG = re.compile(r"{%-?\s*(\w+)(?:(?!{%).)*?%}|{#(?:(?!{#).)*?#}", re.DOTALL)
 _EXPRESSION = re.compile(r"{{(?:(?!{{).)*?}}", re.DOTALL)
-# What stands in these a template repeats, says only sometimes, elsewhere or not at all, or changes first.
-BLOCKS = frozenset({"for", "if", "macro", "set", "block", "filter", "call", "raw", "with"})
+# Struck through, or a comment: what stands there is taken back. Nothing is looked for beyond the next beginning.
+_TAKEN_BACK = re.compile(
+    r"~~(?:(?!~~).)+~~|<(s|del|strike)>(?:(?!</?(?:s|del|strike)>).)*</\1>|<!--(?:(?!<!--|-->).)*-->",
+    re.DOTALL | re.IGNORECASE,
+)
 _WORD = re.compile(r"[^\W\d_]{2}")
 _HOOK_FILE = re.compile(r"hooks/[^/]+\.ya?ml")
 _TOOL_FILE = re.compile(r"tools/[^/]+\.ya?ml")
@@ -58,7 +60,7 @@ class Rule:
     kind: str
     # of a hook or tool, by which it is known again; "description" of a skill's; else empty
     name: str = ""
-    # the template's tag around it, such as {% if history %}; empty for what is always said
+    # the template's tags around it, such as {% if history %}, and ">" in a quotation; empty for what is always said
     condition: str = ""
 
     @property
@@ -263,80 +265,36 @@ def _flat(data: bytes) -> str:
 
 def _text_rules(path: str, text: str, first_line: int, kind: str) -> Iterator[Rule]:
     """The list items of a Markdown text, and its other sentences that oblige; what a template repeats is data."""
-    shown, around = _read_template(text)
-    for token, in_list in _inline_tokens(_MARKDOWN.parse(shown)):
+    read = read_template_text(text)
+    for token, in_list, is_quoted in _inline_tokens(_MARKDOWN.parse(read.shown)):
         first, last = token.map or (0, 1)
-        if in_list:
-            if _is_said(token.content):
-                condition = next((around[line] for line in range(first, last) if line in around), "")
-                said = " ".join(token.content.split())
-                yield Rule(path, first_line + first, said, kind, condition=condition)
-            continue
-        for number, line in enumerate(token.content.split("\n"), first):
-            if OBLIGATION.search(line) and _is_said(line):
-                said = " ".join(line.split())
-                yield Rule(path, first_line + number, said, kind, condition=around.get(number, ""))
+        # An item is one rule; outside of lists each line is one.
+        lines = [(first, token.content)] if in_list else enumerate(token.content.split("\n"), first)
+        for number, line in lines:
+            if not _is_said(line) or not (in_list or OBLIGATION.search(line)):
+                continue
+            end = last if in_list else number + 1
+            condition = next((read.around[at] for at in range(number, end) if at in read.around), "")
+            condition = f"{condition} >".strip() if is_quoted else condition
+            yield Rule(path, first_line + number, " ".join(line.split()), kind, condition=condition)
 
 
-def _inline_tokens(tokens: Iterable[Token]) -> Iterator[tuple[Token, bool]]:
-    """The texts that are no headings, and whether they stand in a list."""
-    depth = 0
-    is_heading = False
+def _inline_tokens(tokens: Iterable[Token]) -> Iterator[tuple[Token, bool, bool]]:
+    """The texts that are no headings, and whether they stand in a list, and in a quotation."""
+    depth = {"list_item": 0, "blockquote": 0, "heading": 0}
     for token in tokens:
-        if token.type in {"list_item_open", "list_item_close"}:
-            depth += token.nesting
-        elif token.type in {"heading_open", "heading_close"}:
-            is_heading = token.type == "heading_open"
-        elif token.type == "inline" and not is_heading:
-            yield token, depth > 0
+        block = token.type.removesuffix("_open").removesuffix("_close")
+        if block in depth:
+            depth[block] += token.nesting
+        elif token.type == "inline" and not depth["heading"]:
+            yield token, depth["list_item"] > 0, depth["blockquote"] > 0
+
+
+def leave_out_taken_back(text: str) -> str:
+    """The text without what is struck through in it or commented out."""
+    return " ".join(_TAKEN_BACK.sub(" ", text).split())
 
 
 def _is_said(text: str) -> bool:
-    """Whether there are words in it beside what a template puts in."""
-    return bool(_WORD.search(_EXPRESSION.sub("", text)))
-
-
-def _read_template(text: str) -> tuple[str, dict[int, str]]:
-    """The text without template tags and what stands in their loops, and the tags around what it says on some lines.
-
-    Every line keeps its number, from 0; of tags in each other the innermost is told.
-    """
-    parts: list[str] = []
-    around: dict[int, str] = {}
-    open_tags: list[tuple[str, str]] = []
-    place = line = 0
-    for start, end, tag in [
-        *((tag.start(), tag.end(), tag) for tag in _TEMPLATE_TAG.finditer(text)),
-        (len(text), 0, None),
-    ]:
-        said = text[place:start]
-        is_loop = any(name == "for" for name, _ in open_tags)
-        parts.append(_keep(said, is_shown=not is_loop))
-        for number, content in enumerate(said.split("\n"), line):
-            if open_tags and content.strip():
-                around.setdefault(number, open_tags[-1][1])
-        line += said.count("\n")
-        if tag is None:
-            break
-        parts.append(_keep(tag[0], is_shown=False))
-        line += tag[0].count("\n")
-        _follow(open_tags, tag)
-        place = end
-    return "".join(parts), around
-
-
-def _follow(open_tags: list[tuple[str, str]], tag: re.Match[str]) -> None:
-    """Note that a block begins or ends; an end without a beginning is none."""
-    name = tag[1] or ""
-    # A set with a value has no end.
-    if name in BLOCKS and (name != "set" or "=" not in tag[0]):
-        open_tags.append((name, " ".join(tag[0].split())))
-        return
-    for at in range(len(open_tags) - 1, -1, -1):
-        if name == f"end{open_tags[at][0]}":
-            del open_tags[at:]
-            return
-
-
-def _keep(text: str, *, is_shown: bool) -> str:
-    return text if is_shown else "\n" * text.count("\n")
+    """Whether there are words in it beside what a template puts in and what is taken back."""
+    return bool(_WORD.search(leave_out_taken_back(_EXPRESSION.sub("", text))))

@@ -94,6 +94,11 @@ def find_obstacle(harness: Harness, proposal: Proposal) -> str:
         text = _(
             "the diagnosis behind %(proposal)s is rejected: reject the proposal, too, or reopen the diagnosis"
         )
+    elif proposal.diagnosis is not None and proposal.diagnosis.handled_as:
+        text = _(
+            "the diagnosis behind %(proposal)s was dealt with as no fault of the harness: reject the proposal, too, "
+            "or reopen the diagnosis"
+        )
     elif branch_head(open_repository(proposal.harness), proposal) not in (None, proposal.head_commit):
         text = _("the branch of %(proposal)s has moved; look at it again")
     # It may have been confirmed before the harness needed a second reviewer.

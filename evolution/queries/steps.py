@@ -97,6 +97,13 @@ def list_settled(harness: Harness, forecast: MergeForecast) -> list[tuple[FileCo
     return list_resolutions(harness, list(once.values()))
 
 
+def list_step_settled(step: Step) -> list[tuple[FileConflict, ConflictResolution]]:
+    """The conflicts that people settled among what an undecided step is made of."""
+    is_decided = step.state not in UNDECIDED
+    forecast = foresee_merge(step.harness, [] if is_decided else list_step_proposals(step))
+    return list_settled(step.harness, forecast)
+
+
 def list_waiting(harness: Harness, forecast: MergeForecast) -> list[tuple[FileConflict, ConflictResolution]]:
     """The open conflicts of a forecast that somebody has settled, and somebody else has to confirm."""
     return list_resolutions(harness, forecast.conflict.files if forecast.conflict else ())
@@ -108,7 +115,7 @@ class Recalled:
 
     by: str
     places: dict[int, str]
-    # those of the places where a side only added lines, and the text lacks them: as it is, it would drop them
+    # those of the places where a side has new lines that the text lacks: as it is, it might drop what they say
     incomplete: frozenset[int] = frozenset()
 
 
@@ -136,12 +143,12 @@ def _list_incomplete(conflict: FileConflict, places: Mapping[int, str]) -> froze
 
 
 def _list_added_lines(clash: Clash) -> set[str]:
-    """What a side has put beside the base's lines that stay; where it changed these, both sides' may be one now."""
+    """What a side has that the base has not, put beside its lines or in place of them."""
     base, *sides = (
         {line.rstrip() for line in side.decode("utf-8", "replace").split("\n")}
         for side in (clash.base, clash.ours, clash.theirs)
     )
-    return {line for side in sides if base <= side for line in side - base}
+    return {line for side in sides for line in side - base}
 
 
 def is_outdated(step: Step, forecast: MergeForecast) -> bool:

@@ -156,13 +156,18 @@ class HarnessRepository:
         writer = self._writer()
         standing = Standing(self._git, writer)
         standing.need(*parents)
-        with ObjectReader(self._git) as reader:
-            old = read_links(reader, parents[-1]).tree
-            tree = edit_tree(reader, writer, old, edits)
-        if tree == old:
-            raise NothingToCommit("the edits change nothing")
-        new = write_commit(writer, tree, parents, author, message)
+        new = write_commit(writer, self._edit(writer, parents[-1], edits), parents, author, message)
         return self._move(branch, new, expected, writer, standing)
+
+    def build_commit(
+        self, edits: Edits, *, parent: str, author: Author, message: str, onto: str | None = None
+    ) -> str:
+        """As `commit`, but no branch moves: its id can be kept first, and `move_branch` takes it."""
+        parents = [self.resolve(each) for each in (parent, onto) if each is not None]
+        writer = self._writer()
+        new = write_commit(writer, self._edit(writer, parents[-1], edits), parents, author, message)
+        writer.flush()
+        return new
 
     def merge(
         self,
@@ -395,6 +400,15 @@ class HarnessRepository:
 
     def _writer(self) -> ObjectWriter:
         return ObjectWriter(self.path / "objects")
+
+    def _edit(self, writer: ObjectWriter, base: str, edits: Edits) -> str:
+        """The tree of a version with the edits; NothingToCommit when it is the same."""
+        with ObjectReader(self._git) as reader:
+            old = read_links(reader, base).tree
+            tree = edit_tree(reader, writer, old, edits)
+        if tree == old:
+            raise NothingToCommit("the edits change nothing")
+        return tree
 
     def _move(
         self, branch: str, new: str, expected: str | None, writer: ObjectWriter, standing: Standing

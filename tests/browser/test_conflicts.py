@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evolution.models import Step
-from tests.browser.conftest import run_apart
+from tests.browser.conftest import check_it_fits, run_apart
 from tests.evolution.measured import make_proposal
 from tests.workbench.views.conftest import World, make_world
 
@@ -22,22 +22,20 @@ def make_clash() -> World:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_conflicts_and_history_fit_the_screen(
-    operator_page: Page, live_server: LiveServer, width: int, theme: str
+    operator_page: Page, live_server: LiveServer, width: int
 ) -> None:
     page = operator_page
     world = run_apart(make_clash)
     page.set_viewport_size({"width": width, "height": 844})
-    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
     page.goto(f"{live_server.url}{world.url('steps/')}")
     expect(page.locator("#conflicts")).to_contain_text("both change the same lines")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    check_it_fits(page, width)
     page.get_by_role("link", name="Settle it here").click()
     expect(page.locator(".conflict-place")).to_have_count(1)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    check_it_fits(page, width)
     page.goto(f"{live_server.url}{world.url('files/')}?path=prompts/role.md")
     page.locator(".panel-head").get_by_role("link", name="History").click()
     expect(page.locator("h1")).to_contain_text("prompts/role.md")
     expect(page.locator("tr.add")).not_to_have_count(0)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    check_it_fits(page, width)

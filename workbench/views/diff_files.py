@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from evolution.actors import Role
 from evolution.loop.repositories import open_repository
 from evolution.models import Proposal, Step
+from evolution.queries.steps import list_step_settled
 from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_for
 from workbench.branch_log import list_commits, read_span
@@ -51,8 +52,9 @@ def step_file(request: Request, harness: str, number: int) -> HttpResponse:
     address = reverse("step_file", args=[harness, number])
     with _or_not_found():
         repository = open_repository(step.harness)
+        notes = list_step_notes(step, list_step_settled(step))
         change = read_change(
-            repository, step.base_commit, step.candidate_commit, address=address, notes=list_step_notes(step)
+            repository, step.base_commit, step.candidate_commit, address=address, notes=notes
         )
     around = {
         "back": reverse("step", args=[harness, number]),

@@ -17,6 +17,7 @@ from evolution.actors import NotAllowed, Role
 from evolution.errors import LoopError, StaleState
 from evolution.models import Proposal
 from harness_repo.git.errors import HarnessRepoError
+from harness_repo.runtime.storable import is_storable
 from workbench.access import Request, actor_of, told
 from workbench.forms import FileForm, first_error
 from workbench.rendering import render_page
@@ -134,6 +135,7 @@ def _describe(proposal: Proposal, standing: Standing, typed: Typed, checked: Che
         "typed": typed,
         "head": standing.head,
         "checked": checked,
-        "paths": sorted(standing.files),
+        # A name that is not UTF-8 can't stand in an address.
+        "paths": sorted(filter(is_storable, standing.files)),
         "changed": {path for path, data in standing.files.items() if standing.base.get(path) != data},
     }

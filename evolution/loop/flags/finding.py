@@ -10,6 +10,7 @@ from evolution.loop.flags.hooks import flag_hook, is_hook_path
 from evolution.loop.flags.injection import flag_injections
 from evolution.loop.flags.obligations import flag_messages, flag_rules
 from evolution.loop.flags.parts import flag_skill, flag_tool, is_skill_path, is_tool_path
+from evolution.loop.flags.rendering import flag_unsaid
 from evolution.loop.flags.settings import flag_settings
 from evolution.loop.flags.transcripts import flag_copies, read_shown
 from harness_repo.format.harness import CONFIG
@@ -29,6 +30,7 @@ def find_flags(
     names = _known_names(base, known)
     shown = read_shown(transcripts, base)
     found = set(flag_rules(base, head))
+    found.update(flag_unsaid(base, head, list(found)))
     for change in changes:
         found.update(_flag_text(change, known, names))
         found.update(flag_copies(change, shown))

@@ -46,17 +46,22 @@ class Command(BaseCommand):
         try:
             check_model(Role.DIAGNOSER, model)
             harness = ensure_starter(SYSTEM, options["harness"])
-            jobs = [
-                run_here(start_diagnosis(SYSTEM, cluster, model, enqueue=False))
-                for cluster in self._choose(harness, options["cluster"])
-            ]
         except LoopError as error:
             raise CommandError(str(error)) from None
-        made = [pk for job in jobs if job.state == JobState.DONE for pk in job.result["diagnoses"]]
-        failed = [job for job in jobs if job.state == JobState.FAILED]
-        self._write(made, as_json=options["as_json"], nothing=not jobs)
-        if failed:
-            raise CommandError("\n".join(job.message for job in failed))
+        clusters = self._choose(harness, options["cluster"])
+        made, faults = list[int](), list[str]()
+        for cluster in clusters:
+            # What was made and paid is told, whatever becomes of the next.
+            try:
+                job = run_here(start_diagnosis(SYSTEM, cluster, model, enqueue=False))
+            except (LoopError, CommandError) as error:
+                faults.append(str(error))
+                continue
+            made += job.result["diagnoses"] if job.state == JobState.DONE else []
+            faults += [job.message] if job.state == JobState.FAILED else []
+        self._write(made, as_json=options["as_json"], nothing=not clusters)
+        if faults:
+            raise CommandError("\n".join(faults))
 
     def _choose(self, harness: Harness, number: int | None) -> list[Cluster]:
         clusters = Cluster.objects.filter(harness=harness).select_related("harness")

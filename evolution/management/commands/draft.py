@@ -53,14 +53,20 @@ class Command(BaseCommand):
         try:
             check_model(Role.EDITOR, model)
             harness = ensure_starter(SYSTEM, options["harness"])
-            chosen = self._choose(harness, options["diagnosis"], model)
-            proposals = [self._draft(each, model) for each in chosen]
         except LoopError as error:
             raise CommandError(str(error)) from None
-        self._write(proposals, as_json=options["as_json"])
+        proposals, faults = list[Proposal](), list[str]()
+        for diagnosis in self._choose(harness, options["diagnosis"], model):
+            # What was made and paid is told, whatever becomes of the next.
+            try:
+                proposals.append(self._draft(diagnosis, model))
+            except (LoopError, CommandError) as error:
+                faults.append(str(error))
+        self._write(proposals, as_json=options["as_json"], nothing=not proposals and not faults)
         failed = [proposal for proposal in proposals if proposal.state == ProposalState.FAILED]
-        if failed:
-            raise CommandError("\n".join(f"{proposal}: {proposal.reason}" for proposal in failed))
+        faults += [f"{proposal}: {proposal.reason}" for proposal in failed]
+        if faults:
+            raise CommandError("\n".join(faults))
 
     def _draft(self, diagnosis: Diagnosis, model: str) -> Proposal:
         proposal = start_draft(SYSTEM, diagnosis, model, enqueue=False)
@@ -82,12 +88,12 @@ class Command(BaseCommand):
         done = set(under_way.values_list("diagnosis_id", flat=True))
         return [diagnosis for diagnosis in best if diagnosis.pk not in done]
 
-    def _write(self, proposals: Sequence[Proposal], *, as_json: bool) -> None:
+    def _write(self, proposals: Sequence[Proposal], *, as_json: bool, nothing: bool) -> None:
         if as_json:
             shown = [_describe(proposal) for proposal in proposals]
             self.stdout.write(json.dumps({"proposals": shown}, ensure_ascii=False))
             return
-        if not proposals:
+        if nothing:
             self.stdout.write(_("nothing to draft: no diagnosis is without a proposal"))
         for proposal in proposals:
             if proposal.state != ProposalState.FAILED:

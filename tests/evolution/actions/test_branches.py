@@ -20,12 +20,14 @@ from evolution.actions.branches import (
 from evolution.actions.conflicts import rebase_proposal
 from evolution.actions.proposals import edit_file
 from evolution.actions.reviews import approve_proposal
-from evolution.actions.steps import start_step
+from evolution.actions.steps import rebuild_step, start_step
 from evolution.actors import SYSTEM, Actor, NotAllowed
 from evolution.errors import LoopError, StaleState
 from evolution.loop import outside, rebasing
 from evolution.loop.edits import EditRefused
+from evolution.loop.locks import lock_record
 from evolution.loop.outside import Here, Standing, There, follow_branches, read_standing
+from evolution.loop.proposals import rebuild_manifest
 from evolution.loop.repositories import open_repository
 from evolution.loop.version_size import LARGEST_FILE, MOST_FILES
 from evolution.models import Event, Harness, Job, Proposal
@@ -366,6 +368,14 @@ def test_a_step_takes_no_proposal_whose_branch_has_moved(proposal: Proposal) -> 
     assert not proposal.harness.steps.exists()
 
 
+def test_a_step_says_how_a_branch_that_moved_inside_it_can_be_looked_at(proposal: Proposal) -> None:
+    step = start_step(DEV, proposal.harness, [proposal])
+    edit(open_repository(proposal.harness), proposal, teach(1, 9))
+    move_live(proposal.harness, {"prompts/request.md": b"{{ danmaku[0].text }} \n"})
+    with pytest.raises(StaleState, match="take it out of the step"):
+        rebuild_step(DEV, step)
+
+
 def test_one_proposal_that_cannot_be_followed_does_not_stop_the_others(
     proposal: Proposal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,18 +468,17 @@ def test_what_is_heavy_is_read_before_anybody_has_to_wait(
 ) -> None:
     edit(open_repository(proposal.harness), proposal, teach(1, 9))
     done: list[str] = []
-    build, lock = outside.rebuild_manifest, outside.lock_record
 
-    def build_manifest(*given: Any) -> dict[str, object]:
+    def build(*given: Any) -> dict[str, object]:
         done.append("read")
-        return build(*given)
+        return rebuild_manifest(*given)
 
-    def lock_record(given: Proposal) -> None:
+    def lock(given: Proposal) -> None:
         done.append("locked")
-        lock(given)
+        lock_record(given)
 
-    monkeypatch.setattr(outside, "rebuild_manifest", build_manifest)
-    monkeypatch.setattr(outside, "lock_record", lock_record)
+    monkeypatch.setattr(outside, "rebuild_manifest", build)
+    monkeypatch.setattr(outside, "lock_record", lock)
     assert follow_branches(SYSTEM, proposal.harness) == [proposal]
     assert done == ["read", "locked"]
 
@@ -479,12 +488,11 @@ def test_what_moved_while_it_was_read_is_left_to_the_next_round(
 ) -> None:
     repository = open_repository(proposal.harness)
     edit(repository, proposal, teach(1, 9))
-    build = outside.rebuild_manifest
 
     def move_on(*given: Any) -> dict[str, object]:
         monkeypatch.undo()
         edit(repository, proposal, teach(1, 9, 10))
-        return build(*given)
+        return rebuild_manifest(*given)
 
     monkeypatch.setattr(outside, "rebuild_manifest", move_on)
     assert follow_branches(SYSTEM, proposal.harness) == []

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import User
 
 from evolution.actions import conflicts, steps
 from evolution.actions.reviews import approve_proposal
@@ -280,3 +281,12 @@ def test_everybody_who_settled_a_part_of_a_rebase_is_its_author() -> None:
 
     assert {"alice", "carol"} <= find_authors(Proposal.objects.get())
     assert "anna" not in find_authors(Proposal.objects.get())
+
+
+def test_the_second_account_of_whoever_settled_it_does_not_confirm_it() -> None:
+    harness, proposals, settled = make_guarded_clash()
+    User.objects.create_user("alice", "alice@example.org")
+    User.objects.create_user("al", "ALICE@example.org")
+    with pytest.raises(LoopError, match="settled by alice"):
+        conflicts.confirm_conflict(Actor("al", Role.DEVELOPER, "ALICE@example.org"), proposals, settled.key)
+    assert harness.resolutions.get().confirmed_by == ""

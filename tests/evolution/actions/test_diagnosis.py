@@ -1,6 +1,6 @@
 import pytest
 
-from evolution.actions.diagnosis import accept_diagnosis, amend_diagnosis, reject_diagnosis, start_diagnosis
+from evolution.actions.diagnosis import amend_diagnosis, reject_diagnosis, start_diagnosis
 from evolution.errors import LoopError
 from evolution.models import Diagnosis, Event, Harness, Proposal, Step
 from evolution.states import ClusterState, DiagnosisState, ProposalState
@@ -40,13 +40,11 @@ def test_an_amendment_without_a_change_leaves_no_trace(diagnosis: Diagnosis) -> 
     assert not Event.objects.exists()
 
 
-def test_accepting_and_rejecting_can_be_repeated(diagnosis: Diagnosis) -> None:
-    for _ in range(2):
-        accept_diagnosis(DEV, diagnosis)
+def test_rejecting_can_be_repeated(diagnosis: Diagnosis) -> None:
     for _ in range(2):
         reject_diagnosis(DEV, diagnosis, "看错了")
     assert Diagnosis.objects.get().state == DiagnosisState.REJECTED
-    assert Event.objects.count() == 2
+    assert Event.objects.count() == 1
     with pytest.raises(LoopError, match="rejected"):
         amend_diagnosis(DEV, diagnosis, hypothesis="new")
 

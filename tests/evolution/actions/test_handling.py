@@ -3,12 +3,13 @@ from typing import Any
 import pytest
 
 from evolution.actions.dataset_cases import Wanted, add_to_dataset
+from evolution.actions.diagnosis import reject_diagnosis
 from evolution.actions.handling import Correction, handle_diagnosis, reopen_diagnosis
 from evolution.actors import NotAllowed
 from evolution.errors import LoopError
 from evolution.loop.visibility import hidden_cases, is_visible_to_models, shown_members
-from evolution.models import Cluster, DatasetCase, Diagnosis, Event, FailureCase, Harness
-from evolution.states import CaseState, ClusterState, DiagnosisState, Handling
+from evolution.models import Cluster, DatasetCase, Diagnosis, Event, FailureCase, Harness, Proposal
+from evolution.states import CaseState, ClusterState, DiagnosisState, Handling, ProposalState
 from tests.evolution.intake import make_cluster, make_failure
 from tests.evolution.measured import DEV, VIEWER, make_case, make_version
 
@@ -72,6 +73,25 @@ def test_cases_go_to_the_judges_calibration_with_a_persons_word(cluster: Cluster
     assert newest("q1") is not None
     assert states(cluster) == [CaseState.IGNORED] * 2
     assert Cluster.objects.get().state == ClusterState.RESOLVED
+
+
+def test_what_an_approved_proposal_rests_on_is_not_dealt_with_otherwise(cluster: Cluster) -> None:
+    diagnosis = diagnose(cluster)
+    Proposal.objects.create(harness=cluster.harness, diagnosis=diagnosis, state=ProposalState.CONFIRMED)
+    with pytest.raises(LoopError, match="approved; reject it first"):
+        handle(diagnosis, Handling.IGNORED)
+    assert Diagnosis.objects.get().handled_as == ""
+
+
+def test_what_was_done_is_taken_back_before_the_diagnosis_is_rejected(cluster: Cluster) -> None:
+    diagnosis = handle(diagnose(cluster), Handling.CALIBRATION)
+    with pytest.raises(LoopError, match="dealt with; reopen it first"):
+        reject_diagnosis(DEV, diagnosis, "the judge was right")
+    assert Diagnosis.objects.get().state == DiagnosisState.ACCEPTED
+    reopen_diagnosis(DEV, diagnosis, "the judge was right")
+    reject_diagnosis(DEV, diagnosis, "the judge was right")
+    assert Diagnosis.objects.get().state == DiagnosisState.REJECTED
+    assert states(cluster) == [CaseState.OPEN] * 2
 
 
 def test_only_the_chosen_cases_go(cluster: Cluster) -> None:

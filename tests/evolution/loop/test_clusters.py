@@ -2,6 +2,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import pytest
 
 from evolution.actions.bulk import move_to_cluster
@@ -33,6 +34,25 @@ def harness() -> Harness:
 @pytest.fixture(scope="module")
 def embedder() -> SentenceTransformerEmbedder:
     return build_embedder()
+
+
+class Remembering:
+    """The real vectors; a text that several tests embed is embedded once."""
+
+    def __init__(self, embedder: SentenceTransformerEmbedder) -> None:
+        self.name, self._embedder = embedder.name, embedder
+        self._known: dict[str, Vectors] = {}
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known.update(zip(new, self._embedder.embed(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+@pytest.fixture(scope="module")
+def remembering(embedder: SentenceTransformerEmbedder) -> Remembering:
+    return Remembering(embedder)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
@@ -290,12 +310,12 @@ def add_texts(harness: Harness, texts: Sequence[str]) -> None:
 )
 def test_known_failures_stay_in_their_clusters_when_others_come(
     harness: Harness,
-    embedder: SentenceTransformerEmbedder,
+    remembering: Remembering,
     old: list[tuple[str, int, int]],
     new: list[tuple[str, int, int]],
 ) -> None:
     texts = {name: read_texts(name, 600) for name in (ZH, EN)}
-    run = partial(cluster_failures, DEV, harness, embedder, HdbscanClusterer(), lambda *_: None)
+    run = partial(cluster_failures, DEV, harness, remembering, HdbscanClusterer(), lambda *_: None)
     for name, start, end in old:
         add_texts(harness, texts[name][start:end])
     run()

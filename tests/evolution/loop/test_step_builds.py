@@ -6,7 +6,16 @@ from evolution.loop import steps
 from evolution.loop.step_builds import list_builds
 from evolution.models import Proposal, Step
 from evolution.states import StepState
-from tests.evolution.measured import ANNA, DEV, MANY, make_harness, make_proposal, make_version, measure, teach
+from tests.evolution.measured import (
+    ANNA,
+    DEV,
+    MANY,
+    make_harness,
+    make_proposal,
+    make_version,
+    measure,
+    teach,
+)
 
 pytestmark = pytest.mark.django_db
 

@@ -249,3 +249,20 @@ def test_what_the_base_lacks_is_made_beside_the_candidate() -> None:
     assert (both[0], both[1].base) == (base, base)
     assert list_batch(both[1]) == [both[1], both[0]]
     assert both[0].results.count() == 3
+
+
+def test_proposal_of_a_diagnosis_that_was_dealt_with_otherwise_is_not_merged() -> None:
+    harness = make_harness()
+    proposal = make_proposal(harness, teach(3))
+    cluster = make_cluster(harness)
+    proposal.diagnosis = Diagnosis.objects.create(
+        harness=harness,
+        cluster=cluster,
+        part="judge",
+        hypothesis="x",
+        handled_as="ignored",
+        base_commit="1" * 40,
+    )
+    proposal.save()
+    with pytest.raises(LoopError, match="dealt with as no fault of the harness"):
+        steps.merge_step(DEV, harness, [proposal])

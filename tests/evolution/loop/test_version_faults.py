@@ -8,6 +8,7 @@ from django.utils.translation import override
 from evolution.actions.reviews import approve_proposal
 from evolution.loop import version_faults, version_size
 from evolution.loop.edits import EditRefused
+from evolution.loop.outside_files import find_version_faults
 from evolution.loop.version_faults import list_version_faults
 from evolution.models import Proposal
 from evolution.states import ProposalState
@@ -20,13 +21,12 @@ pytestmark = pytest.mark.django_db
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The versions that were looked at."""
     asked: list[Any] = []
-    find = version_faults.find_version_faults
 
-    def find_version_faults(*sides: Any) -> list[str]:
+    def find(*sides: Any) -> list[str]:
         asked.append(sides)
-        return find(*sides)
+        return find_version_faults(*sides)
 
-    monkeypatch.setattr(version_faults, "find_version_faults", find_version_faults)
+    monkeypatch.setattr(version_faults, "find_version_faults", find)
     return asked
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from evolution.actions.diagnosis import start_diagnosis
 from evolution.actions.harnesses import ensure_starter
+from evolution.actors import Actor
 from evolution.demonstration import load_cases
 from evolution.errors import LoopError
 from evolution.loop.evaluation import newest_version
@@ -130,6 +132,27 @@ def test_a_diagnosis_is_printed_with_what_it_takes_to_draft_it(
     drafting = f"draft --diagnosis {made.pk}"
     assert f"manage.py {drafting}\n" in told
     assert f"(diagnosis {made.pk}, rehearsal-editor, " in say(capsys, *drafting.split())
+
+
+def test_what_was_made_is_told_though_another_was_refused(
+    harness: Harness, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (make_cluster(harness, number) for number in (7, 8))
+    promise(harness, 1)
+    harness.failures.update(cluster=first, strength=1.0)
+    make_failure(harness, "别的问题", cluster=second, strength=1.0)
+
+    def refuse_second(actor: Actor, cluster: Cluster, *rest: Any, **options: Any) -> Job:
+        if cluster == second:
+            # As an action does that was too late.
+            raise LoopError("somebody has ignored it meanwhile")
+        return start_diagnosis(actor, cluster, *rest, **options)
+
+    monkeypatch.setattr("evolution.management.commands.diagnose.start_diagnosis", refuse_second)
+    with pytest.raises(CommandError, match="ignored it meanwhile"):
+        call_command("diagnose", "--json")
+    told = json.loads(capsys.readouterr().out)["diagnoses"]
+    assert {each["cluster"] for each in told} == {7}
 
 
 def test_no_failures_are_no_clusters(harness: Harness, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,19 @@ def test_a_merge_that_is_built_moves_no_branch(repo: HarnessRepository, author: 
     assert repo.branches()["step/1"] == merged
 
 
+def test_a_commit_that_is_built_moves_no_branch(repo: HarnessRepository, author: Author) -> None:
+    before, main = repo.branches(), repo.resolve("main")
+    live = commit(repo, author, "side", {"live.md": b"l\n"})
+    repo.delete_branch("side")
+    edits: Edits = {"new.md": b"n\n"}
+    built = repo.build_commit(edits, parent=main, author=author, message="m", onto=live)
+    assert repo.branches() == before
+    assert repo.log(built, 1)[0].parents == (main, live)
+    assert repo.changed_files("main", built) == ["live.md", "new.md"]
+    with pytest.raises(NothingToCommit):
+        repo.build_commit(edits, parent=built, author=author, message="m")
+
+
 def test_a_branch_that_is_rebased_goes_on_from_its_head(repo: HarnessRepository, author: Author) -> None:
     head = commit(repo, author, "side", {"new.md": b"n\n"})
     live = commit(repo, author, "main", {"live.md": b"l\n"})

@@ -188,10 +188,10 @@ def test_two_drafts_are_set_side_by_side_and_against_each_other(world: World, vi
 
 
 @pytest.mark.parametrize("others", [True, False])
-@pytest.mark.parametrize("first", ["99999999999999999999", "-1", "a", "1.5", ""])
+@pytest.mark.parametrize("first", ["99999999999999999999", "a"])
 @pytest.mark.parametrize("page", ["proposals/compare/", "clusters/1/diagnoses/compare/"])
 def test_ids_that_are_none_are_no_choice(
-    world: World, viewer: Client, page: str, first: str, others: bool
+    world: World, viewer: Client, page: str, first: str, *, others: bool
 ) -> None:
     if not others:
         Proposal.objects.exclude(pk=world.proposal.pk).delete()

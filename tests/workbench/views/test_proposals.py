@@ -5,8 +5,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from evolution.actors import SYSTEM
 from evolution.loop.repositories import open_repository
 from evolution.models import Cluster, Job, Proposal
+from evolution.transitions import record
 from tests.evolution.measured import make_proposal
 from tests.workbench.views.conftest import World, make_diagnosis
 
@@ -108,10 +110,9 @@ def test_the_words_of_a_draft_are_of_what_it_was_before_people_edited_it(
     world: World, developer: Client
 ) -> None:
     Proposal.objects.filter(pk=world.proposal.pk).update(
-        # The commit is a draft of whoever the proposal names as its model.
-        model="dev",
-        manifest={"expected_effect": "mends all", "risks": ["none"]},
+        manifest={"expected_effect": "mends all", "risks": ["none"]}
     )
+    record(SYSTEM, "proposal.committed", world.proposal, commit=world.proposal.head_commit, files=[])
     address = world.url(f"proposals/{world.proposal.pk}/")
     assert "before 1 later commit" not in developer.get(address).content.decode()
     assert edit(developer, world) == 302
