@@ -1,15 +1,21 @@
 """The answers of diagnosers as pages show them: each with what it took and was shown, and two side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evolution.models import Diagnosis, Event, Proposal
-from evolution.queries.clusters import Quote, list_quotes
-from evolution.queries.diagnoses import Answer, ShownCase, list_decisions, list_shown_cases, list_twins
+from evolution.queries.clusters import Quote, list_quotes_of
+from evolution.queries.diagnoses import (
+    Answer,
+    ShownCase,
+    list_decisions,
+    list_shown_cases_of,
+    list_twins_of,
+)
 from evolution.states import DiagnosisState, ProposalState
 from workbench.fault_names import is_outside
-from workbench.shown_view import ShownView, view_shown
+from workbench.shown_view import ShownView, view_all_shown
 
 ENDED = {ProposalState.REJECTED, ProposalState.RELEASED}
 
@@ -70,27 +76,40 @@ class AnswerView:
 def view_answers(answers: Sequence[Answer]) -> list[AnswerView]:
     """The answers for parts/answer.html."""
     decisions = list_decisions(answers)
+    hypotheses = _view_hypotheses([each for answer in answers for each in answer.diagnoses], decisions)
+    shown = view_all_shown([answer.exchange for answer in answers if answer.exchange])
     return [
         AnswerView(
             answer,
-            [view_hypothesis(each, decisions.get(each.pk)) for each in answer.diagnoses],
-            view_shown(answer.exchange) if answer.exchange else None,
+            [hypotheses[each.pk] for each in answer.diagnoses],
+            shown[answer.exchange.pk] if answer.exchange else None,
         )
         for answer in answers
     ]
 
 
-def view_hypothesis(diagnosis: Diagnosis, decision: Event | None = None) -> HypothesisView:
-    """One diagnosis, with the cases to choose from where there is something to do about them."""
-    is_waiting = is_outside(diagnosis.part) and diagnosis.state != DiagnosisState.REJECTED
-    return HypothesisView(
-        diagnosis,
-        list_quotes(diagnosis),
-        decision if diagnosis.state != DiagnosisState.OPEN else None,
-        list_shown_cases(diagnosis) if is_waiting and not diagnosis.handled_as else [],
-        [row for row in diagnosis.first_wrong_turns if isinstance(row, dict)],
-        list_twins(diagnosis),
-    )
+def _view_hypotheses(
+    diagnoses: Sequence[Diagnosis], decisions: Mapping[int, Event] | None = None
+) -> dict[int, HypothesisView]:
+    """Diagnoses by their ids, with the cases to choose from where there is something to do about them."""
+    quotes, twins = list_quotes_of(diagnoses), list_twins_of(diagnoses)
+    cases = list_shown_cases_of([each for each in diagnoses if _is_waiting(each)])
+    return {
+        each.pk: HypothesisView(
+            each,
+            quotes[each.pk],
+            (decisions or {}).get(each.pk) if each.state != DiagnosisState.OPEN else None,
+            cases.get(each.pk, []),
+            [row for row in each.first_wrong_turns if _is_place(row)],
+            twins[each.pk],
+        )
+        for each in diagnoses
+    }
+
+
+def _is_waiting(diagnosis: Diagnosis) -> bool:
+    is_rejected = diagnosis.state == DiagnosisState.REJECTED
+    return is_outside(diagnosis.part) and not is_rejected and not diagnosis.handled_as
 
 
 @dataclass(frozen=True)
@@ -113,14 +132,16 @@ class Compared:
 
 def compare_answers(first: Answer, second: Answer) -> Compared:
     """What two answers have in common."""
-    cases = [set(answer.shown.get("cases", [])) for answer in (first, second)]
+    cases = [_shown_cases(answer) for answer in (first, second)]
     quotes = [
-        {_place(row) for each in answer.diagnoses for row in each.evidence} for answer in (first, second)
+        {_place(row) for each in answer.diagnoses for row in each.evidence if isinstance(row, dict)}
+        for answer in (first, second)
     ]
     best = [answer.diagnoses[0] if answer.diagnoses else None for answer in (first, second)]
+    views = _view_hypotheses([*first.diagnoses, *second.diagnoses])
     return Compared(
-        first=[(view_hypothesis(each), _find_like(each, second)) for each in first.diagnoses],
-        second=[(view_hypothesis(each), _find_like(each, first)) for each in second.diagnoses],
+        first=[(views[each.pk], _find_like(each, second)) for each in first.diagnoses],
+        second=[(views[each.pk], _find_like(each, first)) for each in second.diagnoses],
         both_cases=len(cases[0] & cases[1]),
         all_cases=len(cases[0] | cases[1]),
         same_part=_is_same(best, "part"),
@@ -130,8 +151,18 @@ def compare_answers(first: Answer, second: Answer) -> Compared:
     )
 
 
-def _place(row: dict[str, Any]) -> tuple[Any, str]:
-    return row.get("case"), " ".join(str(row.get("quote", "")).split())
+def _is_place(row: Any) -> bool:
+    """Whether a first wrong turn leads to a case; what a model wrote is kept as it wrote it."""
+    return isinstance(row, dict) and isinstance(row.get("case"), int)
+
+
+def _shown_cases(answer: Answer) -> set[int]:
+    shown = answer.shown.get("cases")
+    return {pk for pk in shown if isinstance(pk, int)} if isinstance(shown, list) else set()
+
+
+def _place(row: dict[str, Any]) -> tuple[str, str]:
+    return str(row.get("case")), " ".join(str(row.get("quote", "")).split())
 
 
 def _is_same(best: Sequence[Diagnosis | None], field_name: str) -> bool | None:
@@ -151,6 +182,8 @@ def _find_like(diagnosis: Diagnosis, other: Answer) -> int | None:
 
 def _likeness(one: Diagnosis, other: Diagnosis) -> tuple[bool, bool, int, int]:
     """Of two that blame the same: whether words and kind of fault are the same, too, and how many cases both quote."""
-    cases = [{row.get("case") for row in each.evidence if isinstance(row, dict)} for each in (one, other)]
+    cases = [
+        {str(row.get("case")) for row in each.evidence if isinstance(row, dict)} for each in (one, other)
+    ]
     same_text = one.hypothesis == other.hypothesis
     return same_text, one.category == other.category, len(cases[0] & cases[1]), -other.rank

@@ -1,6 +1,6 @@
 """What a model was shown of cases and files, and what was cut, as pages tell it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,10 +58,20 @@ class ShownView:
 
 def view_shown(exchange: Exchange) -> ShownView:
     """What was shown, from the record; anything that is not there is left out."""
+    return view_all_shown([exchange])[exchange.pk]
+
+
+def view_all_shown(exchanges: Sequence[Exchange]) -> dict[int, ShownView]:
+    """The same for exchanges of one harness, by their ids."""
+    ids = [pk for each in exchanges if isinstance(each.shown, dict) for pk in _list(each.shown, "cases")]
+    titles = name_shown_cases(exchanges[0].harness, ids) if exchanges else {}
+    return {each.pk: _view(each, titles) for each in exchanges}
+
+
+def _view(exchange: Exchange, titles: Mapping[int, str]) -> ShownView:
     shown = exchange.shown if isinstance(exchange.shown, dict) else {}
     cuts = _rows(shown, "cut")
     ids = _list(shown, "cases")
-    titles = name_shown_cases(exchange.harness, ids)
     by_case: dict[Any, list[str]] = {}
     for cut in cuts:
         if "case" in cut:

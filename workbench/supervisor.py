@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -29,10 +30,10 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def end_with_parent() -> None:
-    """Between fork and exec: have the kernel end this child when its parent is killed."""
+def end_with_parent(by: signal.Signals = signal.SIGTERM) -> None:
+    """Between fork and exec: have the kernel end this child by a signal when its parent is killed."""
     if _LIBC is not None:
-        _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        _LIBC.prctl(PR_SET_PDEATHSIG, by)
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class Part:
     """Added to the supervisor's own."""
     files: Sequence[int] = ()
     """Descriptors that it inherits."""
+    end_by: signal.Signals = signal.SIGTERM
+    """What the kernel sends it when the supervisor is killed: once for each thread of the supervisor."""
 
 
 def next_delay(delay: float, lived: float) -> float:
@@ -159,7 +162,7 @@ class Supervisor:
             pass_fds=tuple(part.files),
             # A group of its own: Ctrl-C in the terminal reaches only the supervisor, which ends things in order.
             start_new_session=True,
-            preexec_fn=end_with_parent,
+            preexec_fn=partial(end_with_parent, part.end_by),
         )
 
     async def copy_output(self, name: str, descriptor: int) -> None:

@@ -1,7 +1,7 @@
 """What people do to keep a failure from coming back: add it to a dataset, where every evaluation asks it again."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
@@ -12,7 +12,7 @@ from evolution.demonstration import CaseData
 from evolution.errors import LoopError
 from evolution.loop import dataset_cases
 from evolution.loop.blame import find_blame
-from evolution.loop.dataset_cases import Added
+from evolution.loop.dataset_cases import Added, find_newest
 from evolution.models import FailureCase, Harness
 from evolution.states import Split
 from evolution.transitions import record
@@ -68,15 +68,41 @@ def add_to_dataset(
     if not cases:
         raise LoopError(_("none of these cases has a request that an agent could be asked"))
     added = dataset_cases.add_cases(actor, harness, wanted.dataset, cases)
+    _record_added(actor, added, cases, wanted.dataset)
+    return AddedCases(added, left_out)
+
+
+@transaction.atomic
+def correct_case(actor: Actor, failure: FailureCase, expected: Mapping[str, Any], split: str = "") -> None:
+    """Correct what is expected of the dataset case that a failure is tied to, as a new version of the dataset.
+
+    All that is not given stays as the newest version has it. Raises LoopError for a failure in no dataset, and for a
+    case that is to be sealed from now on although a model may have seen it.
+    """
+    actor.require(Role.DEVELOPER)
+    newest = find_newest(failure)
+    if newest is None:
+        raise LoopError(_("%(case)s is in no dataset, so there is no label to correct") % {"case": failure})
+    old = dataset_cases.to_case_data(newest)
+    corrected = replace(old, expected={**old.expected, **expected}, split=split or old.split)
+    if corrected.split == Split.SEALED != old.split:
+        _check_unseen([failure])
+    name = newest.version.dataset.name
+    added = dataset_cases.add_cases(actor, failure.harness, name, [(failure, corrected)])
+    _record_added(actor, added, [(failure, corrected)], name)
+
+
+def _record_added(
+    actor: Actor, added: Added, cases: Sequence[tuple[FailureCase, CaseData]], dataset: str
+) -> None:
     for failure, case in cases:
         if case.key not in added.kept:
             where: dict[str, Any] = {
-                "dataset": wanted.dataset,
+                "dataset": dataset,
                 "number": added.version.number,
                 "key": case.key,
             }
-            record(actor, "failurecase.added_to_dataset", failure, **where, split=wanted.split)
-    return AddedCases(added, left_out)
+            record(actor, "failurecase.added_to_dataset", failure, **where, split=case.split)
 
 
 def _build(failure: FailureCase, key: str, wanted: Wanted) -> CaseData:

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from evolution.actions.clusters import ignore_cluster, reopen_cluster
-from evolution.actions.dataset_cases import Wanted, add_to_dataset
+from evolution.actions.dataset_cases import correct_case
 from evolution.actions.drafted import check_nothing_rests_on
 from evolution.actions.reasons import require_reason
 from evolution.actors import Actor, Role
@@ -132,7 +132,8 @@ def _send_to_calibration(
     links: dict[int, dict[str, Any]] = {}
     for case in cases:
         linked, name = case.dataset_case, dataset or _dataset_of(case)
-        expected = linked.expected if linked else {}
+        newest = dataset_cases.find_newest(case)
+        expected = newest.expected if newest else {}
         key = calibration_key(case)
         built = dataset_cases.build_case(case, key, Split.CALIBRATION, expected=expected)
         by_dataset.setdefault(name, []).append((case, built))
@@ -161,36 +162,18 @@ def _relabel(actor: Actor, cases: Sequence[FailureCase], corrections: Sequence[C
     by_case = {correction.case: correction for correction in corrections}
     for case in cases:
         linked, correction = case.dataset_case, by_case.get(case.pk)
-        if linked is None:
-            raise LoopError(_("%(case)s is in no dataset, so there is no label to correct") % {"case": case})
         if correction is not None:
-            wanted = _corrected(linked, correction)
-            add_to_dataset(actor, case.harness, [case], wanted)
+            correct_case(actor, case, correction.expected, correction.split)
+        elif linked is None:
+            raise LoopError(_("%(case)s is in no dataset, so there is no label to correct") % {"case": case})
         elif not _is_relabelled(case, linked):
             values = {"case": case, "key": linked.key}
             raise LoopError(_("%(case)s: correct what is expected of %(key)s in the dataset first") % values)
 
 
-def _corrected(linked: DatasetCase, correction: Correction) -> Wanted:
-    return Wanted(
-        linked.version.dataset.name,
-        correction.split or linked.split,
-        linked.key,
-        category=linked.category,
-        expected={**linked.expected, **correction.expected},
-        request=linked.request,
-        fixtures=linked.fixtures,
-    )
-
-
 def _is_relabelled(case: FailureCase, linked: DatasetCase) -> bool:
     """Whether the newest version says something else of it than the one that it failed on."""
-    dataset = linked.version.dataset
-    now = (
-        DatasetCase.objects.filter(version__dataset=dataset, key=linked.key)
-        .order_by("-version__number")
-        .first()
-    )
+    now = dataset_cases.find_newest(case)
     failed_on = linked
     if case.evaluation is not None:
         measured = DatasetCase.objects.filter(

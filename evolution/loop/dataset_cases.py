@@ -140,6 +140,15 @@ def add_cases(
     return Added(version, **added)
 
 
+def find_newest(failure: FailureCase) -> DatasetCase | None:
+    """The dataset case that a failure is tied to, as the newest version has it that has one of its key."""
+    tied = failure.dataset_case
+    if tied is None:
+        return None
+    found = DatasetCase.objects.filter(version__dataset=tied.version.dataset_id, key=tied.key)
+    return found.select_related("version__dataset").order_by("-version__number").first()
+
+
 def to_case_data(case: DatasetCase) -> CaseData:
     """A stored case as it was when it was imported."""
     return CaseData(**{name: getattr(case, name) for name in _FIELDS})

@@ -26,6 +26,15 @@ MOST_RULES = 40
 _FREE = frozenset({"prompt", "skill_folders"})
 _NEVER = frozenset({"format", "name", "kind"})
 _SENTENCE = re.compile(r"[!?;。！？；\n]|\.(?=\s|$)")
+# A sentence that says no: what it names is to stay.
+_NO = re.compile(
+    r"\b(?:don['’]?t|do not|never|leave|keep|stays?|remains?|untouched|unchanged|hands off"
+    r"|as[ -](?:is|(?:it|that|this) (?:is|was)|they (?:are|were)))\b"
+    r"|(?:\bnot|n['’]t|\bno need to) (?:be )?(?:chang|touch|edit|alter|rais|lower|increas|decreas|reduc|set)"
+    r"|不要|保持|保留|维持|原样|照旧|勿|不[许得用必应该可能]*再?[动改变碰调]"
+    r"|(?<![特分级类区个性识差派告辨])别(?![的人名处称])",
+    re.IGNORECASE,
+)
 _TOOL_FILE = re.compile(r"tools/[^/]+\.ya?ml")
 _FIXTURE = {"kind": "fixture"}
 
@@ -34,7 +43,7 @@ _FIXTURE = {"kind": "fixture"}
 class Wanted:
     """What a draft was asked to do: the blamed path, the changes of the diagnosis, and what reviewers say themselves.
 
-    Quoted lines are no wish, nor is what the hypothesis tells of the cases.
+    Quoted lines are no wish, nor is what the hypothesis tells of the cases, nor a sentence that says no.
     """
 
     path: str
@@ -48,12 +57,17 @@ class Wanted:
         Where that file is blamed or commented on, by its own key; else in one sentence with the file, in full
         (`limits.turns`, or both words).
         """
-        said = [sentence for text in self.texts for sentence in _SENTENCE.split(text)]
+        said = _list_wishes(self.texts)
         about = [sentence for sentence in said if CONFIG in sentence]
-        there = [*self.at_config, *(said if self.path == CONFIG else ())]
+        there = [*_list_wishes(self.at_config), *(said if self.path == CONFIG else ())]
         return any(all(map(_has_word(sentence), setting)) for sentence in about) or any(
             _has_word(sentence)(setting[-1]) for sentence in there
         )
+
+
+def _list_wishes(texts: Sequence[str]) -> list[str]:
+    sentences = [sentence for text in texts for sentence in _SENTENCE.split(text)]
+    return [sentence for sentence in sentences if not _NO.search(sentence)]
 
 
 def _has_word(sentence: str) -> Callable[[str], bool]:

@@ -24,7 +24,9 @@ def list_explained(diagnosis: Diagnosis) -> list[FailureCase]:
             others |= told_of(other)
     if not mine or not others - mine:
         return cases
-    known = {case.pk: _pairs(case) for case in cases if case.pk in mine | others}
+    # What they quote may be dealt with by now; it says as before what a case of theirs is like.
+    told = FailureCase.objects.filter(harness=diagnosis.harness_id, pk__in=mine | others)
+    known = {case.pk: _pairs(case) for case in told.select_related("dataset_case")}
     return [case for case in cases if _nearest(case, known) in mine]
 
 

@@ -25,13 +25,14 @@ from evolution.loop.locks import lock_record
 from evolution.loop.manifest import build_manifest
 from evolution.loop.repositories import check_has_agent, open_repository
 from evolution.loop.version_faults import list_version_faults
+from evolution.loop.visibility import find_hidden
 from evolution.models import Diagnosis, Job, Proposal
 from evolution.ports import NamedModel
 from evolution.prompts.diagnosis import LONGEST_QUOTE, DiagnosisBrief
 from evolution.prompts.edit_blocks import line_end
 from evolution.states import ExchangePurpose, JobKind, JobState, ProposalState
 from evolution.transitions import move, record
-from harness_repo.git.errors import BadPath, MissingRef, NothingToCommit, StaleBase
+from harness_repo.git.errors import BadPath, HarnessRepoError, MissingRef, NothingToCommit, StaleBase
 from harness_repo.git.messages import TrailerValue, message_with_trailers
 from harness_repo.git.objects import Author
 from harness_repo.git.repository import HarnessRepository
@@ -87,9 +88,18 @@ def fail_draft(proposal: Proposal, reason: str) -> None:
             # A first draft that is on its branch is taken when it is asked for again; after feedback it may be another.
             if proposal.head_commit:
                 kept.pop(UNRECORDED, None)
+                _take_back(proposal)
             move(proposal, target, SYSTEM, reason, feedback=feedback, manifest=kept)
             proposal.reason = reason
             proposal.save(update_fields=["reason", "updated_at"])
+
+
+def _take_back(proposal: Proposal) -> None:
+    """Put the branch where the record is: a draft that is given up would pass for a change from outside."""
+    with suppress(HarnessRepoError):
+        repository = open_repository(proposal.harness)
+        if built := find_unrecorded_draft(repository, proposal):
+            repository.move_branch(proposal.branch, proposal.head_commit, expected_head=built)
 
 
 def fail_abandoned_drafts() -> None:
@@ -101,7 +111,12 @@ def fail_abandoned_drafts() -> None:
 
 
 def read_diagnosis(diagnosis: Diagnosis) -> DiagnosisBrief:
-    """The hypothesis as the editor is shown it: with people's amendments, and only the verified evidence."""
+    """The hypothesis as the editor is shown it: with people's amendments, and only the verified evidence.
+
+    Nothing of failures that have become guard, sealed or calibration cases since.
+    """
+    evidence, turns = diagnosis.evidence, diagnosis.first_wrong_turns
+    hidden = find_hidden(diagnosis.harness, {item["case"] for item in [*evidence, *turns]})
     return DiagnosisBrief.model_validate(
         {
             "cluster_name": diagnosis.output.get("cluster_name", ""),
@@ -113,10 +128,13 @@ def read_diagnosis(diagnosis: Diagnosis) -> DiagnosisBrief:
             "confidence": diagnosis.confidence,
             "evidence": [
                 {"case": str(item["case"]), "turn": item["turn"], "quote": item["quote"][:LONGEST_QUOTE]}
-                for item in diagnosis.evidence
+                for item in evidence
+                if item["case"] not in hidden
             ],
             "first_wrong_turns": [
-                {"case": str(item["case"]), "turn": item["turn"]} for item in diagnosis.first_wrong_turns
+                {"case": str(item["case"]), "turn": item["turn"]}
+                for item in turns
+                if item["case"] not in hidden
             ],
             "changes": diagnosis.changes,
             "refuted_by": diagnosis.refuted_by,

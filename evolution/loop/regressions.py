@@ -53,7 +53,8 @@ def merge_repeats(scores: Iterable[Scores], repeats: int) -> CaseScores:
 
 def _cases(evaluation: Evaluation) -> dict[str, DatasetCase]:
     cases = evaluation.dataset_version.cases.filter(split__in=evaluation.splits)
-    return {case.key: case for case in cases.only("key", "split", "category")}
+    # Without the version Django loads it for each case once more.
+    return {case.key: case for case in cases.only("key", "split", "category", "version")}
 
 
 def run_facts(evaluation: Evaluation) -> RunFacts:

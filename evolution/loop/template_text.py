@@ -102,19 +102,22 @@ def _pieces(source: str) -> Iterator[_Piece]:
     """The template's text, expressions and tags in order; raises TemplateSyntaxError."""
     inside: list[str] = []
     words: list[str] = []
-    first = 0
-    for number, token, value in template_environment().lexer.tokeniter(source, None):
-        if token == "data":
+    first, is_open = 0, False
+    for number, piece, value in template_environment().lexer.tokeniter(source, None):
+        if piece == "data":
             yield number, "text", value, []
-        elif token in {"variable_begin", "block_begin"}:
-            inside, words, first = [value], [], number
-        elif token in {"variable_end", "block_end"}:
+        elif piece in {"variable_begin", "block_begin"}:
+            inside, words, first, is_open = [value], [], number, True
+        elif piece in {"variable_end", "block_end"}:
             inside.append(value)
-            kind = "tag" if token == "block_end" else "expression"
+            is_open = False
+            kind = "tag" if piece == "block_end" else "expression"
             yield first, kind, " ".join("".join(inside).split()), words
-        elif not token.startswith(("comment", "raw")):
+        elif not piece.startswith(("comment", "raw")):
             inside.append(value)
-            words += [] if token == "whitespace" else [value]
+            words += [] if piece == "whitespace" else [value]
+    if is_open:
+        raise jinja2.TemplateSyntaxError("a tag without an end", first)
 
 
 def _shorten(condition: str) -> str:

@@ -59,8 +59,15 @@ def find_round(cluster: Cluster) -> int | None:
     return next((number for number in rounds if shown_members(cluster, number)), None)
 
 
-def hidden_cases(harness: Harness, number: int) -> Hidden:
-    """What the drafters of round `number` must not see, by the newest version of each dataset."""
+def find_hidden(harness: Harness, case_ids: Iterable[int]) -> set[int]:
+    """Those of the failures that drafters must see in no round; those that are no longer there, too."""
+    wanted, hidden = set(case_ids), hidden_cases(harness, None)
+    cases = FailureCase.objects.filter(harness=harness, pk__in=wanted).select_related("dataset_case__version")
+    return wanted - {case.pk for case in cases if is_visible_to_models(case) and not _is_among(case, hidden)}
+
+
+def hidden_cases(harness: Harness, number: int | None) -> Hidden:
+    """What the drafters of round `number` (None: of any round) must not see, by the newest dataset versions."""
     keys, requests = set(), set()
     taken_back = _taken_back(harness)
     rows = _newest_cases(harness).values_list(
@@ -69,7 +76,7 @@ def hidden_cases(harness: Harness, number: int) -> Hidden:
     for dataset, name, key, split, request in rows.iterator(chunk_size=500):
         if split == Split.CALIBRATION and (name, key) in taken_back:
             continue
-        if split != Split.DEV or not is_held_in(number, key):
+        if split != Split.DEV or (number is not None and not is_held_in(number, key)):
             keys.add((dataset, key))
             requests.add(wording_of(request))
     return Hidden(frozenset(keys), frozenset(requests - {""}))
@@ -96,13 +103,14 @@ def wording_of(request: Any) -> str:
 
 
 def _is_shown(case: FailureCase, number: int, hidden: Hidden) -> bool:
+    return is_shown_to_drafters(case, number) and not _is_among(case, hidden)
+
+
+def _is_among(case: FailureCase, hidden: Hidden) -> bool:
+    """Whether it is one of the hidden cases, or asks the same."""
     known = case.dataset_case
     is_hidden = known is not None and (known.version.dataset_id, known.key) in hidden.keys
-    return (
-        is_shown_to_drafters(case, number)
-        and not is_hidden
-        and wording_of(case.request) not in hidden.requests
-    )
+    return is_hidden or wording_of(case.request) in hidden.requests
 
 
 def _newest_cases(harness: Harness) -> QuerySet[DatasetCase]:

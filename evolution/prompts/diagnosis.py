@@ -133,11 +133,12 @@ class Hypothesis(BaseModel):
 class DiagnosisBrief(Hypothesis):
     """One hypothesis as the editor is shown it, amended by people, with the cluster that it is about.
 
-    People write as much as they want.
+    People write as much as they want, and none of what it quotes may be for models by now.
     """
 
     path: str
     hypothesis: str
+    evidence: list[Evidence]
     first_wrong_turns: list[WrongTurn]
     changes: list[str]
     refuted_by: str

@@ -1,7 +1,7 @@
 """Clusters with their figures, and one cluster with its members and work in progress."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,21 +167,35 @@ def list_members(cluster: Cluster, order: str = "strongest", state: str = "", pa
 
 def list_quotes(diagnosis: Diagnosis) -> list[Quote]:
     """The evidence of a diagnosis; a case that is gone leaves its quote with an empty title."""
-    rows: list[dict[str, Any]] = [row for row in diagnosis.evidence if isinstance(row, dict)]
-    ids = [row["case"] for row in rows if isinstance(row.get("case"), int)]
-    titles = dict(
-        FailureCase.objects.filter(pk__in=ids, harness=diagnosis.harness_id).values_list("pk", "title")
+    return list_quotes_of([diagnosis])[diagnosis.pk]
+
+
+def list_quotes_of(diagnoses: Sequence[Diagnosis]) -> dict[int, list[Quote]]:
+    """The evidence of diagnoses of one harness, by their ids; see `list_quotes`."""
+    cases = {_quoted_case(row) for each in diagnoses for row in _evidence(each)}
+    found = FailureCase.objects.filter(pk__in=cases, harness__in={each.harness_id for each in diagnoses})
+    titles = dict(found.values_list("pk", "title"))
+    return {each.pk: [_read_quote(row, titles) for row in _evidence(each)] for each in diagnoses}
+
+
+def _evidence(diagnosis: Diagnosis) -> list[dict[str, Any]]:
+    return [row for row in diagnosis.evidence if isinstance(row, dict)]
+
+
+def _quoted_case(row: Mapping[str, Any]) -> int:
+    # What a model wrote is kept as it wrote it.
+    return row["case"] if isinstance(row.get("case"), int) else 0
+
+
+def _read_quote(row: Mapping[str, Any], titles: Mapping[int, str]) -> Quote:
+    case = _quoted_case(row)
+    return Quote(
+        case_id=case,
+        turn=row.get("turn"),
+        quote=str(row.get("quote", "")),
+        is_verified=bool(row.get("verified")),
+        title=titles.get(case, ""),
     )
-    return [
-        Quote(
-            case_id=row.get("case") or 0,
-            turn=row.get("turn"),
-            quote=str(row.get("quote", "")),
-            is_verified=bool(row.get("verified")),
-            title=titles.get(row.get("case") or 0, ""),
-        )
-        for row in rows
-    ]
 
 
 def latest_job(harness: Harness, kind: JobKind, target_id: int | None = None) -> Job | None:

@@ -58,3 +58,10 @@ def list_dataset_versions(harness: Harness) -> list[DatasetVersion]:
     """Dataset versions that the harness can be evaluated on, newest first."""
     versions = DatasetVersion.objects.filter(dataset__harness=harness).select_related("dataset")
     return list(versions.annotate(n=Count("cases")).order_by("dataset__name", F("number").desc()))
+
+
+def find_newer_dataset(evaluation: Evaluation) -> DatasetVersion | None:
+    """The newest version of the dataset that an evaluation ran over, when there is a newer one than its own."""
+    version = evaluation.dataset_version
+    newer = DatasetVersion.objects.filter(dataset=version.dataset_id, number__gt=version.number)
+    return newer.select_related("dataset").order_by("-number").first()

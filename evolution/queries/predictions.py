@@ -180,11 +180,7 @@ def read_history(harness: Harness, model: str) -> DrafterHistory | None:
     if not model:
         return None
     proposals = Proposal.objects.filter(harness=harness, model=model).exclude(prediction={})
-    found = [
-        score
-        for proposal in proposals.only("prediction", "head_commit")
-        if (score := best_prediction(proposal)) is not None
-    ]
+    found = _counted_scores(list(proposals.only("prediction", "head_commit")))
     scores = [score for score in found if not score.get("is_edited")]
     if not scores:
         return None
@@ -194,6 +190,18 @@ def read_history(harness: Harness, model: str) -> DrafterHistory | None:
             pooled[name] = pooled.get(name, Hits()) + hits
     shared = sum(bool(score.get("shared_with")) for score in scores)
     return DrafterHistory(model, len(scores), shared, len(found) - len(scores), _rows(pooled))
+
+
+def _counted_scores(proposals: Sequence[Proposal]) -> list[Mapping[str, Any]]:
+    """The score of each that counts; where a step counts as a whole, that of the step also for those measured alone."""
+    best = [(proposal.prediction, score) for proposal in proposals if (score := best_prediction(proposal))]
+    steps = {score["candidate"] for _prediction, score in best if _is_pooled(score)}
+    by_step = [(prediction.get("step") or {}, score) for prediction, score in best]
+    return [step if _is_pooled(step) and step["candidate"] in steps else score for step, score in by_step]
+
+
+def _is_pooled(score: Mapping[str, Any]) -> bool:
+    return bool(score.get("pooled")) and not score.get("is_edited")
 
 
 def _each_once(scores: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -1,12 +1,18 @@
 """Evolution steps, what each decision rests on, and what stopping would bring."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Prefetch, QuerySet
 
 from evolution.errors import LoopError
-from evolution.loop.conflict_resolutions import earlier_settlements, list_resolutions, recall_places
+from evolution.loop.conflict_resolutions import (
+    earlier_settlements,
+    known_resolutions,
+    list_resolutions,
+    recall_places,
+)
 from evolution.loop.evaluation import ENDED
 from evolution.loop.people import find_barred
 from evolution.loop.promotion import advise, measured_versions
@@ -97,6 +103,23 @@ def list_settled(harness: Harness, forecast: MergeForecast) -> list[tuple[FileCo
     return list_resolutions(harness, list(once.values()))
 
 
+def list_idle(step: Step, proposals: Sequence[Proposal]) -> set[int]:
+    """Ids of those in a step of several without which its files would be the same: nothing of them is in it alone."""
+    if len(proposals) < len(("this one", "another")):
+        return set()
+    idle = set()
+    with contextlib.suppress(HarnessRepoError):
+        repository = open_repository(step.harness)
+        files = repository.tree_of(step.candidate_commit)
+        for proposal in proposals:
+            others = [other for other in proposals if other != proposal]
+            heads = [other.head_commit for other in others]
+            known = known_resolutions(step.harness, others)
+            if repository.check_merge(step.base_commit, heads, resolutions=known).tree == files:
+                idle.add(proposal.pk)
+    return idle
+
+
 def list_step_settled(step: Step) -> list[tuple[FileConflict, ConflictResolution]]:
     """The conflicts that people settled among what an undecided step is made of."""
     is_decided = step.state not in UNDECIDED
@@ -115,7 +138,7 @@ class Recalled:
 
     by: str
     places: dict[int, str]
-    # those of the places where a side has new lines that the text lacks: as it is, it might drop what they say
+    # those of the places where the text lacks a side's new lines, or has what a side took out
     incomplete: frozenset[int] = frozenset()
 
 
@@ -135,20 +158,18 @@ def recall_conflict(harness: Harness, conflict: FileConflict) -> Recalled | None
 
 def _list_incomplete(conflict: FileConflict, places: Mapping[int, str]) -> frozenset[int]:
     clashes = [part for part in conflict.parts if isinstance(part, Clash)]
-    return frozenset(
-        number
-        for number, text in places.items()
-        if _list_added_lines(clashes[number - 1]) - {line.rstrip() for line in text.split("\n")}
-    )
+    return frozenset(number for number, text in places.items() if _undoes(clashes[number - 1], text))
 
 
-def _list_added_lines(clash: Clash) -> set[str]:
-    """What a side has that the base has not, put beside its lines or in place of them."""
-    base, *sides = (
-        {line.rstrip() for line in side.decode("utf-8", "replace").split("\n")}
-        for side in (clash.base, clash.ours, clash.theirs)
-    )
-    return {line for side in sides for line in side - base}
+def _undoes(clash: Clash, text: str) -> bool:
+    """Whether a text lacks a line that a side has and the base has not, or has one that a side took out."""
+    base, *sides = (_read_lines(side) for side in (clash.base, clash.ours, clash.theirs))
+    lines = {line.rstrip() for line in text.split("\n")} - {""}
+    return any((side - base) - lines or (base - side) & lines for side in sides)
+
+
+def _read_lines(side: bytes) -> set[str]:
+    return {line.rstrip() for line in side.decode("utf-8", "replace").split("\n")} - {""}
 
 
 def is_outdated(step: Step, forecast: MergeForecast) -> bool:

@@ -141,6 +141,13 @@ def installation() -> Iterator[Installation]:
 
 
 @pytest.fixture(scope="module")
+def ended() -> Iterator[Installation]:
+    """An installation for tests that start it and end it; the first of them makes its database."""
+    with make_installation() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
 def running() -> Iterator[Installation]:
     """An installation that is up, for tests that leave it so."""
     with make_installation() as made:

@@ -68,11 +68,11 @@ class Place:
         done = self.installation.manage("shell", "--no-imports", "-c", code)
         assert done.returncode == 0, done.stderr
 
-    def ask(self, query: str) -> int:
+    def ask(self, query: str, *values: int) -> int:
         """One number of the database; -1 while it is away."""
         try:
             with self.connect() as link:
-                row = link.execute(query).fetchone()
+                row = link.execute(query, values or None).fetchone()
         except psycopg.Error:
             return -1
         return int(row[0]) if row else -1
@@ -82,17 +82,17 @@ class Place:
         return psycopg.connect(connection_string(sockets, "workbench"))
 
     def results(self) -> int:
-        where = f"error_kind = '' AND evaluation_id > {self.evaluations_before}"
-        return self.ask(f"SELECT count(*) FROM evolution_caseresult WHERE {where}")
+        query = "SELECT count(*) FROM evolution_caseresult WHERE error_kind = '' AND evaluation_id > %s"
+        return self.ask(query, self.evaluations_before)
 
     def finished(self) -> int:
-        where = f"state = 'finished' AND id > {self.evaluations_before}"
-        return self.ask(f"SELECT count(*) FROM evolution_evaluation WHERE {where}")
+        query = "SELECT count(*) FROM evolution_evaluation WHERE state = 'finished' AND id > %s"
+        return self.ask(query, self.evaluations_before)
 
     def made(self) -> int:
         """The calls whose answers are stored."""
-        where = f"evaluation_id > {self.evaluations_before}"
-        return self.ask(f"SELECT sum(made) FROM evolution_evaluationusage WHERE {where}")
+        query = "SELECT sum(made) FROM evolution_evaluationusage WHERE evaluation_id > %s"
+        return self.ask(query, self.evaluations_before)
 
     def calls(self) -> int:
         return int(self.endpoint.stats()["calls"]) - self.calls_before
@@ -101,14 +101,13 @@ class Place:
         return int((self.installation.var / "pgdata" / "postmaster.pid").read_text().split()[0])
 
     def kill(self, program: str) -> None:
-        """SIGKILL for the first process of a server, its keeper left alone."""
+        """SIGKILL for a server, its keeper left alone."""
         for process in self.installation.processes():
-            words = process.cmdline()
-            if words and words[0].endswith(program):
-                parent = process.parent()
-                if parent is None or not parent.cmdline() or not parent.cmdline()[0].endswith(program):
-                    process.kill()
-                    process.wait()
+            if process.name() == program:
+                process.kill()
+                process.wait()
+                return
+        raise AssertionError(f"{program} does not run")
 
 
 @pytest.fixture(scope="module")

@@ -72,29 +72,29 @@ def test_a_killed_database_comes_back(running: Installation) -> None:
     wait_until(lambda: '"database": "ok"' in get(url + "healthz")[1])
 
 
-def test_stopping_it_ends_its_own_and_leaves_the_database_to_a_command(installation: Installation) -> None:
-    up = installation.up()
+def test_stopping_it_ends_its_own_and_leaves_the_database_to_a_command(ended: Installation) -> None:
+    up = ended.up()
     up.url()
     stranger = psutil.Popen(["sleep", "60"])
     code = "import time; from django.db import connection as c; time.sleep(8); c.ensure_connection(); print('still')"
-    with installation.start("shell", "--no-imports", "-c", code) as command:
+    with ended.start("shell", "--no-imports", "-c", code) as command:
         time.sleep(2)
         assert up.stop() == 0
         assert command.poll() is None
         assert command.communicate()[0].strip() == "still"
-    assert installation.processes() == []
+    assert ended.processes() == []
     assert stranger.is_running()
     stranger.terminate()
     stranger.wait()
 
 
-def test_after_a_hard_kill_nothing_stays_and_the_next_start_works(installation: Installation) -> None:
-    up = installation.up()
+def test_after_a_hard_kill_nothing_stays_and_the_next_start_works(ended: Installation) -> None:
+    up = ended.up()
     up.wait_for("worker.*ready")
     up.process.kill()
     up.process.wait()
-    wait_until(lambda: installation.processes() == [])
-    again = installation.up()
+    wait_until(lambda: ended.processes() == [])
+    again = ended.up()
     assert get(again.url() + "healthz")[0] == 200
     assert "The first sign-in is kept in" in again.said()
     assert again.stop() == 0
@@ -161,13 +161,13 @@ def test_what_is_wrong_outside_is_said_in_a_sentence(
     assert "secret" not in result.stderr
 
 
-def test_a_hard_kill_while_the_demonstration_is_loaded_ends_that_too(installation: Installation) -> None:
-    up = installation.up("--port", "0")
+def test_a_hard_kill_while_the_demonstration_is_loaded_ends_that_too(ended: Installation) -> None:
+    up = ended.up("--port", "0")
     up.wait_for("load demonstration")
-    wait_until(lambda: any("load_demonstration" in process.cmdline() for process in installation.processes()))
+    wait_until(lambda: any("load_demonstration" in process.cmdline() for process in ended.processes()))
     up.process.kill()
     up.process.wait()
     killed = time.monotonic()
-    wait_until(lambda: installation.processes() == [])
+    wait_until(lambda: ended.processes() == [])
     # It takes much longer to load.
     assert time.monotonic() - killed < 8

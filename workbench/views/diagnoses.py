@@ -29,6 +29,7 @@ from workbench.diagnosis_forms import (
     view_labels,
 )
 from workbench.forms import first_error, read_form, read_reason
+from workbench.handled_words import tell_handled
 from workbench.rendering import render_page
 from workbench.side_by_side import choose_two
 
@@ -88,7 +89,7 @@ def reject(request: Request, harness: str, pk: int) -> HttpResponse:
 def handle(request: Request, harness: str, pk: int) -> HttpResponse:
     """Deal with failures that are not the harness's fault; corrected labels come from the page of `relabel`."""
     diagnosis = _get(request, harness, pk)
-    with told(request, _("It is dealt with.")):
+    with told(request):
         actor_of(request).require(Role.DEVELOPER)
         fields = read_form(HandleForm(request.POST))
         way, labels = Handling(fields["handling"]), []
@@ -103,6 +104,7 @@ def handle(request: Request, harness: str, pk: int) -> HttpResponse:
             corrections=labels,
             dataset=fields["dataset"],
         )
+        messages.success(request, tell_handled(diagnosis))
     return _back(harness, diagnosis)
 
 

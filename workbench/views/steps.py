@@ -14,13 +14,14 @@ from evolution.actors import Actor, Role
 from evolution.errors import LoopError
 from evolution.loop.repositories import open_repository
 from evolution.loop.steps import UNDECIDED, Rebuilt
-from evolution.models import ConflictResolution, Evaluation, Harness, Proposal, Release, Step
+from evolution.models import ConflictResolution, DatasetVersion, Evaluation, Harness, Proposal, Release, Step
 from evolution.queries import comparison as comparison_queries
 from evolution.queries import progress as progress_queries
 from evolution.queries import proposals as proposal_queries
 from evolution.queries import releases as release_queries
 from evolution.queries import scores as score_queries
 from evolution.queries import steps as step_queries
+from evolution.queries.evaluations import find_newer_dataset
 from evolution.queries.proposals import Offered
 from evolution.queries.steps import MergeForecast
 from evolution.states import EvaluationState, ProposalState, StepState
@@ -150,12 +151,20 @@ def step_page(request: Request, harness: str, number: int) -> HttpResponse:
         "is_cancelled": any(evaluation.state == CANCELLED for _role, evaluation in _evaluations(step)),
         "base_moved": live is not None and live.commit != step.base_commit,
         "is_decided": is_decided,
+        "newer_dataset": _find_newer_dataset(step),
         "measured": [] if evaluations or is_decided else step_queries.list_measured(step),
         "earlier": step_queries.list_earlier_builds(step),
         **describe_halves(step),
         **_describe_merge(request, step, live.commit if live else "", is_decided=is_decided),
     }
     return render_page(request, "step.html", context, step.harness)
+
+
+def _find_newer_dataset(step: Step) -> DatasetVersion | None:
+    """What the step is not measured on, while that can be made up for."""
+    if step.candidate_evaluation is None or step.state not in UNDECIDED:
+        return None
+    return find_newer_dataset(step.candidate_evaluation)
 
 
 def _describe_merge(request: Request, step: Step, live: str, *, is_decided: bool) -> dict[str, object]:
@@ -167,6 +176,7 @@ def _describe_merge(request: Request, step: Step, live: str, *, is_decided: bool
     return {
         "proposals": proposals,
         "inside": step_queries.describe_proposals(proposals, live),
+        "idle": set() if is_decided else step_queries.list_idle(step, proposals),
         "outside": [] if is_decided else proposal_queries.offer_confirmed(step.harness, proposals),
         "conflict": forecast.conflict,
         "settled": view_settled(settled, proposals, actor_of(request).name),
@@ -301,11 +311,12 @@ def put_in(request: Request, harness: str, number: int, pk: int) -> HttpResponse
 
 
 def _require_consent(request: Request, step: Step) -> None:
-    """Refuse to drop a verdict of which the page that was left did not speak."""
+    """Refuse whoever may not put steps together, and to drop a verdict of which their page did not speak."""
+    actor_of(request).require(Role.DEVELOPER)
     if step.verdict_id is not None and "sure" not in request.POST:
         raise LoopError(
             _(
-                "the step has a verdict, which is dropped when something else is in it: press the button again and agree"
+                "the step has a verdict, which goes when something else is in it: press the button again and agree"
             )
         )
 

@@ -85,9 +85,7 @@ def _by_beginning(rules: Iterable[Rule]) -> dict[tuple[str, str], list[Rule]]:
     return found
 
 
-def _is_continued(
-    old: Rule, longer: Mapping[tuple[str, str], Sequence[Rule]], lines: Sequence[str]
-) -> bool:
+def _is_continued(old: Rule, longer: Mapping[tuple[str, str], Sequence[Rule]], lines: Sequence[str]) -> bool:
     """Whether a rule that is gone is whole lines at the beginning of a longer one; inside one it is a mere mention."""
     near = longer.get((old.path, old.text[:_BEGINNING]), ())[:_MOST_LONGER]
     return any(_has_as_lines(lines, new, old.text) for new in near if new.text.startswith(old.text))

@@ -11,6 +11,7 @@ from evolution.loop.flags.flag import FlagKind
 
 _RULES = r"(?:instruction|rule|prompt|guideline|direction|constraint|policie|policy|message)s?"
 _EARLIER = r"(?:all|any|of|the|your|these|those|every|previous|prior|preceding|above|earlier|other|system)"
+_NOT_MEANT = r"(?:information|reference|example|illustration|history)"
 _PEOPLE = r"(?:the |any )?(?:user|viewer|customer|human|reviewer|developer|operator|anyone|anybody)s?"
 _DATA = (
     r"(?:conversation|chat history|chat log|transcript|api[ _-]?key|password|credential|secret|token|system prompt|"
@@ -34,15 +35,13 @@ _PHRASES: dict[FlagKind, tuple[str, ...]] = {
             rf"\b{_RULES} (?:above|below|that follow) (?:are|is|have|has|do|does|no longer)(?: been)? "
             r"(?:void|obsolete|outdated|deprecated|cancell?ed|overridden|superseded|no longer|not apply|hold|apply)"
         ),
+        rf"\b{_RULES} (?:of|from|by) (?:our |the |a |my |your )?(?:predecessors?|former|previous|last|old)\b",
         (
-            rf"\b{_RULES} (?:of|from|by) (?:our |the |a |my |your )?(?:predecessors?|former|previous|last|old)\b"
+            rf"\b(?:old|former|previous|past|outdated) {_RULES}\b[^.\n]{{0,40}}"
+            rf"\b(?:for|as) (?:your |an? )?{_NOT_MEANT}"
         ),
-        (
-            rf"\b(?:old|former|previous|past|outdated) {_RULES}\b[^.\n]{{0,40}}\b(?:for (?:your )?(?:information|reference)|"
-            r"as an? (?:example|illustration))"
-        ),
-        rf"\b{_RULES}\b[^.\n]{{0,40}}\b(?:only|just|merely) (?:for|as) (?:your |an? )?(?:information|reference|example|illustration|history)",
-        rf"{_RULES_ZH}[^。\n]{{0,10}}(?:仅供参考|只供参考|只是参考)|(?:旧|老|前任|以前)的?.{{0,4}}{_RULES_ZH}.{{0,6}}(?:仅供|只供|参考)",
+        rf"\b{_RULES}\b[^.\n]{{0,40}}\b(?:only|just|merely) (?:for|as) (?:your |an? )?{_NOT_MEANT}",
+        rf"{_RULES_ZH}[^。\n]{{0,10}}(?:仅供|只供|只是)参考|(?:旧|老|前任|以前)的?.{{0,4}}{_RULES_ZH}.{{0,6}}(?:仅供|只供|参考)",
         r"\bnew (?:system )?(?:instructions?|prompt)\s?:",
         (
             r"(?:忽略|无视|忘记|忘掉|抛开|不要遵守|无需遵守|不必遵守|不用遵守|绕过)(?:掉)?.{0,4}"

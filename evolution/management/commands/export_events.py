@@ -1,7 +1,7 @@
 """Writes the audit trail out, for whoever keeps it elsewhere."""
 
 import os
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
@@ -12,6 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from evolution.models import Harness
 from evolution.queries.events import FORMATS, EventFilter, export_events
 
+FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9998, 12, 30)
+
 
 class Command(BaseCommand):
     """One line per event, oldest first."""
@@ -20,11 +22,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the options."""
-        parser.add_argument("harness", nargs="?", default="", help="of this harness only")
+        parser.add_argument("harness", nargs="?", type=_text, default="", help="of this harness only")
         parser.add_argument("--format", choices=FORMATS, default=FORMATS[0], dest="fmt")
-        parser.add_argument("--actor", default="", help="what this person did")
+        parser.add_argument("--actor", type=_text, default="", help="what this person did")
         parser.add_argument(
-            "--verb", default="", help='a verb such as "proposal.confirmed", or a kind: "proposal"'
+            "--verb",
+            type=_text,
+            default="",
+            help='a verb such as "proposal.confirmed", or a kind: "proposal"',
         )
         parser.add_argument("--since", type=_day, help="from this day on, YYYY-MM-DD")
         parser.add_argument("--until", type=_day, help="up to this day, which is included")
@@ -56,8 +61,18 @@ class Command(BaseCommand):
                 os.dup2(nowhere.fileno(), self.stdout.fileno())
 
 
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise ArgumentTypeError("has a NUL character, which nothing in the database has")
+    return text
+
+
 def _day(text: str) -> date:
-    return date.fromisoformat(text)
+    day = date.fromisoformat(text)
+    # Beyond these, a day has no next one, or begins in no year somewhere on earth.
+    if not FIRST_DAY <= day <= LAST_DAY:
+        raise ArgumentTypeError(f"{day} is not between {FIRST_DAY} and {LAST_DAY}")
+    return day
 
 
 def _find_harness(name: str) -> Harness | None:

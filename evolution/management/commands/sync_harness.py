@@ -15,6 +15,7 @@ from evolution.errors import LoopError
 from evolution.loop.proposal_flags import flag_proposal
 from evolution.loop.pull_requests import PullRequest, write_pull_request
 from evolution.models import Harness
+from harness_repo.git.errors import HarnessRepoError
 
 FAILED = 1
 # The form of options, as they come from the command line.
@@ -61,7 +62,7 @@ class Command(BaseCommand):
         done: dict[str, Any] = {}
         try:
             self._sync(_find_harness(options["harness"]), options, done)
-        except LoopError as error:
+        except (LoopError, HarnessRepoError) as error:
             if not options["as_json"]:
                 raise CommandError(str(error)) from None
             done["error"] = str(error)

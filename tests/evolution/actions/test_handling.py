@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from evolution.actions.diagnosis import reject_diagnosis
 from evolution.actions.handling import Correction, handle_diagnosis, reopen_diagnosis
 from evolution.actors import NotAllowed
 from evolution.errors import LoopError
+from evolution.loop.datasets import import_dataset
 from evolution.loop.visibility import hidden_cases, is_visible_to_models, shown_members
 from evolution.models import Cluster, DatasetCase, Diagnosis, Event, FailureCase, Harness, Proposal
 from evolution.states import CaseState, ClusterState, DiagnosisState, Handling, ProposalState
@@ -114,6 +116,48 @@ def test_a_corrected_label_replaces_the_case_under_its_key(cluster: Cluster) -> 
     assert (case.expected["facts"], case.split, case.version.number) == (facts, "dev", 2)
     assert case.request == DatasetCase.objects.get(key="q1", version__number=1).request
     assert states(cluster) == [CaseState.IGNORED, CaseState.OPEN]
+
+
+def correct_elsewhere(cluster: Cluster) -> None:
+    """What somebody else has made of q1, on which the cluster's first case failed, since then."""
+    now = make_case("q1")
+    changed: dict[str, Any] = {
+        "category": "another",
+        "request": {"danmaku": [{"user": "u", "text": "q1 corrected"}]},
+        "context": {"room": "another"},
+        "fixtures": {"stock": 5},
+        "faults": ["slow"],
+        "expected": {**now.expected, "more": ["kept"]},
+    }
+    import_dataset(DEV, cluster.harness, "cases", [replace(now, **changed), make_case("q2")])
+
+
+def test_a_corrected_label_keeps_what_others_have_corrected_since(cluster: Cluster) -> None:
+    correct_elsewhere(cluster)
+    before = newest("q1")
+    first = cluster.members.order_by("pk")[0]
+    facts = [{"fact": "89元", "accept": ["89"]}]
+    handle(
+        diagnose(cluster, "label", 1),
+        Handling.RELABELLED,
+        corrections=[Correction(first.pk, {"facts": facts})],
+    )
+    after = newest("q1")
+    assert before is not None
+    assert after is not None
+    assert after.version.number == before.version.number + 1
+    kept = ("category", "language", "split", "request", "context", "fixtures", "faults")
+    assert [getattr(after, name) for name in kept] == [getattr(before, name) for name in kept]
+    assert after.expected == {**before.expected, "facts": facts}
+    assert Event.objects.filter(verb="failurecase.added_to_dataset").count() == 1
+
+
+def test_a_calibration_case_has_the_label_as_it_is_now(cluster: Cluster) -> None:
+    correct_elsewhere(cluster)
+    handle(diagnose(cluster, count=1), Handling.CALIBRATION)
+    case = cluster.members.order_by("pk")[0].dataset_case
+    assert case is not None
+    assert case.expected["more"] == ["kept"]
 
 
 def test_a_label_that_was_corrected_on_its_own_page_counts(cluster: Cluster) -> None:

@@ -70,6 +70,8 @@ def test_settings_stay_unless_somebody_names_them(old: bytes, new: bytes, said: 
         (Wanted("harness.yaml", ("temperature 调低",)), b"temperature: 0", b"temperature: 1"),
         (Wanted(SKILL, ("Raise turns, among the limits of harness.yaml.",)), b"turns: 8", b"turns: 80"),
         (Wanted(SKILL, (), ("raise turns to 80",)), b"turns: 8", b"turns: 80"),
+        (Wanted(SKILL, (), ("raise turns to 80; leave the rest",)), b"turns: 8", b"turns: 80"),
+        (Wanted(SKILL, ("特别是 harness.yaml 的 limits.turns 不够，请提高",)), b"turns: 8", b"turns: 80"),
     ],
 )
 def test_settings_that_are_named_may_change(wanted: Wanted, old: bytes, new: bytes) -> None:
@@ -90,6 +92,14 @@ def test_the_word_model_names_no_parameter() -> None:
         ),
         ("harness.yaml: raise limits.seconds.", "limits.turns is too low"),
         ("[harness.yaml:7] > limits: {turns: 8}\nanna: leave this as it is",),
+        ("[harness.yaml:7] > limits: {turns: 8}\nanna: leave the turns as they are",),
+        ("Don't touch limits.turns of harness.yaml",),
+        ("The limits.turns of harness.yaml should not be raised.",),
+        ("Keep limits.turns of harness.yaml at 8",),
+        ("harness.yaml 的 limits.turns 不要改",),
+        ("harness.yaml 的 limits.turns 请保持",),
+        ("别动 harness.yaml 的 limits.turns",),
+        ("harness.yaml 的 limits.turns 不动",),
     ],
 )
 def test_an_everyday_word_or_a_quoted_line_names_no_setting(texts: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from evolution.loop.explained import list_explained
 from evolution.models import Diagnosis, Exchange, FailureCase, Harness
+from evolution.states import CaseState
 from tests.evolution.intake import make_cluster
 
 pytestmark = pytest.mark.django_db
@@ -52,3 +53,11 @@ def test_a_case_that_both_explain_is_of_both(cases: list[FailureCase]) -> None:
 def test_the_only_hypothesis_explains_all(cases: list[FailureCase]) -> None:
     exchange = Exchange.objects.create(harness=cases[0].harness, purpose="diagnosis", model="m")
     assert list_explained(diagnose(cases[0], exchange)) == cases
+
+
+def test_what_a_quoted_case_explains_stays_so_when_it_is_dealt_with(cases: list[FailureCase]) -> None:
+    exchange = Exchange.objects.create(harness=cases[0].harness, purpose="diagnosis", model="m")
+    price, hours = diagnose(cases[0], exchange), diagnose(cases[3], exchange, rank=2)
+    FailureCase.objects.filter(pk__in=[cases[0].pk, cases[3].pk]).update(state=CaseState.IGNORED)
+    assert list_explained(price) == [cases[1]]
+    assert list_explained(hours) == [cases[2]]

@@ -2,12 +2,14 @@ from typing import Any
 
 import pytest
 
+from evolution.actions.dataset_cases import Wanted, add_to_dataset
 from evolution.actions.harnesses import ensure_starter
 from evolution.actions.proposals import amend_proposal, redraft_proposal, start_draft
 from evolution.errors import LoopError, StaleState
 from evolution.loop import proposals
 from evolution.loop.authors import model_author
 from evolution.loop.edits import EditRefused
+from evolution.loop.outside import follow_branches
 from evolution.loop.proposals import draft_proposal
 from evolution.loop.repositories import open_repository
 from evolution.models import (
@@ -165,6 +167,37 @@ def test_a_first_draft_that_failed_after_its_commit_is_taken_when_it_is_asked_fo
     again = start_draft(DEV, diagnosis)
     assert draft(again).asked == []
     assert (again.state, again.title) == (ProposalState.DRAFTED, "报价前查优惠券")
+
+
+def test_a_redraft_that_is_given_up_after_its_commit_is_no_change_from_outside(
+    diagnosis: Diagnosis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposal = start_draft(DEV, diagnosis)
+    draft(proposal)
+    first = proposal.head_commit
+    amend_proposal(DEV, proposal, "请写得更短")
+
+    def fail(*_arguments: object) -> None:
+        raise LoopError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(proposals, "_record_draft", fail)
+        with pytest.raises(LoopError):
+            draft(proposal, draft_answer(line="- 先查券。"))
+    proposals.fail_draft(Proposal.objects.get(), "no")
+    assert open_repository(proposal.harness).resolve(proposal.branch) == first
+    assert follow_branches(DEV, proposal.harness) == []
+    assert proposals.UNRECORDED not in Proposal.objects.get().manifest
+
+
+def test_the_editor_is_not_shown_quotes_of_what_it_is_measured_on_unseen(diagnosis: Diagnosis) -> None:
+    (case,) = diagnosis.cluster.members.all()
+    diagnosis.first_wrong_turns = [{"case": case.pk, "turn": 1}]
+    told = proposals.read_diagnosis(diagnosis)
+    assert (len(told.evidence), len(told.first_wrong_turns)) == (1, 1)
+    add_to_dataset(DEV, diagnosis.harness, [case], Wanted("cases", "guard"))
+    told = proposals.read_diagnosis(diagnosis)
+    assert (told.evidence, told.first_wrong_turns) == ([], [])
 
 
 def cut_off_before_the_branch_moves(proposal: Proposal) -> Proposal:

@@ -1,4 +1,6 @@
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from evolution.loop import regressions
 from evolution.loop.flips import Flip, flip_case
@@ -19,6 +21,17 @@ def test_flips_of_two_evaluations_by_case() -> None:
     run(candidate)
     flips = {pair.key: flip_case(pair) for pair in regressions.load_pairs(base, candidate)}
     assert flips == {"q1": Flip.BROKEN, "q2": Flip.STILL_PASSING, "q3": Flip.FIXED, "q4": Flip.STILL_FAILING}
+
+
+def test_flips_take_as_many_queries_whatever_the_cases() -> None:
+    harness = make_harness()
+    base = make_evaluation(harness)
+    run(base)
+    with CaptureQueriesContext(connection) as queries:
+        pairs = regressions.load_pairs(base, base)
+    assert len(pairs) == 4
+    # The results and the cases of each, and the version that they are of.
+    assert len(queries) <= 5
 
 
 def test_repeats_are_averaged_within_the_case() -> None:

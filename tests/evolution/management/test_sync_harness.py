@@ -15,7 +15,7 @@ from evolution.loop import steps
 from evolution.loop.authors import author_of
 from evolution.loop.lineage import find_live_steps, find_unreleased_main
 from evolution.loop.repositories import open_repository
-from evolution.models import Event, Harness
+from evolution.models import Event, Harness, Proposal
 from harness_repo.git.errors import MissingRef
 from harness_repo.git.remotes import import_repository
 from harness_repo.git.repository import HarnessRepository
@@ -203,3 +203,10 @@ def test_the_text_of_a_pull_request_needs_no_remote(harness: Harness) -> None:
     assert f"Workbench-Commit: {proposal.head_commit}" in text
     with pytest.raises(CommandError, match="no proposal 0"):
         sync(harness.name, "--pull-request", "0")
+
+
+def test_a_pull_request_of_commits_that_git_has_no_longer_is_an_error_in_words(harness: Harness) -> None:
+    proposal = make_proposal(harness, teach(1), "teach it")
+    Proposal.objects.filter(pk=proposal.pk).update(head_commit="e" * 40)
+    with pytest.raises(CommandError, match="eeeeeeee"):
+        sync(harness.name, "--pull-request", proposal.pk)

@@ -118,6 +118,15 @@ def test_the_command_writes_the_whole_installation_or_one_harness(harness: Harne
         call_command("export_events", "nobody")
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [("--until", "9999-12-31"), ("--since", "0001-01-01"), ("--since", "x"), ("--verb", "a\0"), ("a\0",)],
+)
+def test_what_no_event_can_have_is_refused_in_words(harness: Harness, asked: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError, match=r"argument"):
+        call_command("export_events", *asked)
+
+
 @pytest.mark.parametrize("count", [1, 300])
 def test_the_command_ends_quietly_when_nobody_reads_on(harness: Harness, count: int) -> None:
     for _time in range(count):

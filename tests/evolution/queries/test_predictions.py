@@ -53,6 +53,30 @@ def test_a_step_with_several_proposals_of_a_drafter_counts_once() -> None:
     assert history.rows[0].hits == Hits(10, 10, 5, 40)
 
 
+def test_what_a_steps_score_has_is_not_counted_alone_too() -> None:
+    harness = make_harness()
+    step = score(Hits(1, 2, 1, 10), step=1, shared_with=[9], pooled={"fixes": vars(Hits(2, 2, 2, 10))})
+    predicted(harness, alone=score(Hits(1, 1, 1, 10), candidate=3), step=step)
+    predicted(harness, step=step)
+
+    history = read_history(harness, "editor")
+
+    assert history is not None
+    assert (history.proposals, history.shared, history.rows[0].hits) == (2, 2, Hits(2, 2, 2, 10))
+
+
+def test_a_step_whose_proposals_were_all_measured_alone_is_not_counted() -> None:
+    harness = make_harness()
+    step = score(Hits(1, 2, 1, 10), step=1, shared_with=[9], pooled={"fixes": vars(Hits(2, 2, 2, 10))})
+    for candidate in (3, 4):
+        predicted(harness, alone=score(Hits(1, 1, 1, 10), candidate=candidate), step=step)
+
+    history = read_history(harness, "editor")
+
+    assert history is not None
+    assert (history.shared, history.rows[0].hits) == (0, Hits(2, 2, 2, 20))
+
+
 def test_what_people_have_edited_is_no_record_of_the_drafter() -> None:
     harness = make_harness()
     predicted(harness, alone=score(Hits(4, 5, 3, 20)))

@@ -318,3 +318,18 @@ def test_a_file_that_was_settled_twice_says_so_twice_in_whole_and_in_part(
     for address in ("steps/2/", "steps/2/file/?path=prompts/role.md"):
         page = developer.get(world.url(address)).content.decode()
         assert page.count("A conflict in this file was settled by") == 2
+
+
+def test_what_was_settled_before_is_not_chosen_where_a_side_takes_lines_out(
+    world: World, developer: Client
+) -> None:
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    base = b"1\n2\nten\neleven\n3\n4\n"
+    move_live(world.harness, {"prompts/role.md": base})
+    texts = [base.replace(b"ten", b"ten of A"), base.replace(b"ten", b"ten of B"), b"1\n2\n3\n4\n"]
+    url = conflicts_url(world, *(make_proposal(world.harness, text).pk for text in texts))
+    (file,) = developer.get(url).context["files"]
+    developer.post(url, choose(file.key, **{"own-1": "ten of A\nten of B"}))
+    (again,) = developer.get(url).context["files"]
+    (place,) = [part for part in again.parts if isinstance(part, Place)]
+    assert (place.chosen, again.drops_lines) == ("", True)

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from evolution.models import Cluster, DatasetCase, Diagnosis, FailureCase, Job, Proposal
+from evolution.models import Cluster, DatasetCase, Diagnosis, Exchange, FailureCase, Job, Proposal
 from evolution.queries.diagnoses import Answer
 from tests.workbench.views.conftest import World, make_diagnosis, make_exchange
 from workbench.answer_view import compare_answers
@@ -100,8 +100,12 @@ def test_labels_that_were_changed_are_corrected_under_their_key(
         f"split-{pk}": "dev",
     }
 
-    developer.post(world.url(f"diagnoses/{blamed.pk}/handle/"), fields)
+    page = developer.post(world.url(f"diagnoses/{blamed.pk}/handle/"), fields, follow=True)
 
+    (told,) = page.context["messages"]
+    dataset = DatasetCase.objects.filter(key="q1")[0].version.dataset
+    assert f"q1 ({dataset} v2)" in str(told)
+    assert f"case {pk}" in str(told)
     newest = DatasetCase.objects.filter(key="q1").order_by("-version__number")[0]
     assert newest.expected["facts"] == [{"fact": "costs 89 yuan", "accept": ["89"]}]
     assert newest.version.number == 2
@@ -293,3 +297,17 @@ def test_answers_are_matched_by_their_words_before_their_file(world: World) -> N
 def test_a_choice_that_is_no_number_compares_what_there_is(world: World, viewer: Client) -> None:
     for query in ("first=99999999999999999999&second=a", "first=-1", f"first={world.proposal.pk}&second=a"):
         assert viewer.get(world.url(f"proposals/compare/?{query}")).status_code in {200, 404}
+
+
+def test_what_a_model_wrote_amiss_breaks_no_page(world: World, viewer: Client) -> None:
+    amiss = {
+        "evidence": ["words", {"case": [1], "quote": "q"}],
+        "first_wrong_turns": [{"turn": 1}, {"case": "x"}, 3],
+    }
+    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(**amiss)
+    other = make_exchange(world.cluster, world.case)
+    Exchange.objects.filter(pk__in=(world.exchange.pk, other.pk)).update(shown={"cases": None})
+
+    ids = f"first={world.exchange.pk}&second={other.pk}"
+    for page in ("clusters/1/", f"clusters/1/diagnoses/compare/?{ids}"):
+        assert viewer.get(world.url(page)).status_code == 200, page

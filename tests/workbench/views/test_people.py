@@ -79,3 +79,12 @@ def test_only_operators_see_the_forms(world: World, viewer: Client, operator: Cl
     assert "people/role/" not in pages[viewer]
     assert "people/role/" in pages[operator]
     assert "you" in pages[viewer]
+
+
+def test_the_page_says_who_an_author_is_and_where_people_are_added(world: World, operator: Client) -> None:
+    page = operator.get(world.url("people/")).content.decode()
+    assert "who is not one of its authors" in page
+    assert reverse("admin:index") not in page
+
+    User.objects.filter(username="operator").update(is_staff=True)
+    assert reverse("admin:index") in operator.get(world.url("people/")).content.decode()

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from evolution.loop import steps
 from evolution.loop.repositories import open_repository
-from evolution.models import Diagnosis, Evaluation, Harness, Proposal, Step
+from evolution.models import DatasetVersion, Diagnosis, Evaluation, Harness, Proposal, Step
 from tests.evolution.measured import DEV, make_proposal
 from tests.workbench.views.conftest import World
 
@@ -108,6 +108,19 @@ def test_a_step_on_an_old_base_says_so(world: World, viewer: Client) -> None:
     Step.objects.filter(pk=world.step.pk).update(base_commit="1" * 40)
 
     assert "no longer the base" in viewer.get(world.url("steps/1/")).content.decode()
+
+
+def test_a_step_on_an_older_dataset_says_so_until_it_is_decided(world: World, viewer: Client) -> None:
+    assert "older dataset" not in viewer.get(world.url("steps/1/")).content.decode()
+    dataset = world.step.candidate_evaluation.dataset_version.dataset
+    newer = DatasetVersion.objects.create(dataset=dataset, number=99, digest="9" * 64)
+
+    page = viewer.get(world.url("steps/1/")).content.decode()
+
+    assert "older dataset" in page
+    assert str(newer) in page
+    Step.objects.filter(pk=world.step.pk).update(state="rolled_back")
+    assert "older dataset" not in viewer.get(world.url("steps/1/")).content.decode()
 
 
 def test_the_list_makes_as_many_queries_for_many_steps(world: World, viewer: Client) -> None:
@@ -249,7 +262,7 @@ def test_a_proposal_whose_diagnosis_is_rejected_is_not_offered_and_says_why(
     world: World, developer: Client
 ) -> None:
     free_the_steps(world)
-    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(state="rejected")
+    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(state="rolled_back")
     # Ticked by hand it is not taken for chosen either.
     for query in ("", f"?chosen=1&proposals={world.proposal.pk}"):
         answer = developer.get(world.url(f"steps/{query}"))
@@ -351,3 +364,13 @@ def test_who_approved_and_is_no_developer_now_is_marked(world: World, developer:
     page = developer.get(world.url("steps/1/"))
     assert page.context["inside"][0].barred == {"developer"}
     assert "no developer here now" in page.content.decode()
+
+
+def test_what_others_have_already_is_said_to_bring_nothing(world: World, viewer: Client) -> None:
+    _first, more = put_two_in(world)
+    assert viewer.get(world.url("steps/1/")).context["idle"] == set()
+    again = make_proposal(world.harness, b"hi\n", "the same", "hooks/notes.txt")
+    steps.rebuild_step(DEV, world.step, adding=again)
+    page = viewer.get(world.url("steps/1/"))
+    assert page.context["idle"] == {more.pk, again.pk}
+    assert "brings nothing of its own" in page.content.decode()

@@ -157,7 +157,8 @@ def list_parts(listener: socket.socket, servers: list[SharedServer]) -> list[Par
         Part("web", [sys.executable, "-m", *gunicorn], files=[descriptor, *held]),
         # Celery's default SIGTERM waits for running tasks as long as they take; this ends them, to be redelivered.
         Part("worker", [sys.executable, "-m", *worker], {"REMAP_SIGTERM": "SIGQUIT"}, held),
-        Part("beat", [sys.executable, "-m", *beat], files=held),
+        # On SIGTERM it stores its schedule; a second SIGTERM meanwhile would have it wait for itself, for ever.
+        Part("beat", [sys.executable, "-m", *beat], files=held, end_by=signal.SIGKILL),
     ]
 
 
