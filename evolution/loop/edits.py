@@ -72,13 +72,6 @@ def describe_added(problems: Sequence[Problem]) -> str:
     return _("it would add problems: %(problems)s") % {"problems": listed}
 
 
-def check_problems(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> None:
-    """Raise EditRefused when `after` has a problem that `base` has not, or is of another kind."""
-    faults = find_problem_faults(base, after)
-    if faults:
-        raise EditRefused("\n".join(faults))
-
-
 def find_problem_faults(base: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
     """The problems that `after` has and `base` has not, as one text, and another kind of harness."""
     old, new = read_harness(base), read_harness(after)

@@ -12,7 +12,7 @@ from evolution.loop.growth import measure_growth
 from evolution.loop.proposal_flags import count_flags
 from evolution.loop.repositories import open_repository
 from evolution.loop.risk import find_risk, find_touched
-from evolution.loop.rules import Rule, RuleChanges, compare_rules
+from evolution.loop.rules import Rule, RuleChanges, compare_rules, leave_out_unlisted
 from evolution.models import Proposal
 from harness_repo.git.diffs import FileDiff, parse_diff
 from harness_repo.runtime.storable import make_storable
@@ -49,7 +49,10 @@ def build_manifest(proposal: Proposal, head: str, effect: str, risks: list[str])
         "shown_everywhere": list(touched.shown_everywhere),
         "expected_effect": effect,
         "risks": risks,
-        "rules": describe_rules(compare_rules(base_files, head_files)),
+        # A section that harness.yaml lists no longer takes its rules along, though its file stays.
+        "rules": describe_rules(
+            compare_rules(leave_out_unlisted(base_files), leave_out_unlisted(head_files))
+        ),
         "growth": measure_growth(base_files, head_files),
         "flags": count_flags(proposal, base_files, head_files),
         "files": [_count_lines(file) for file in parse_diff(repository.diff(proposal.base_commit, head))],

@@ -16,9 +16,10 @@ from markdown_it.token import Token
 
 from evolution.loop.template_text import read_template_text
 from harness_repo.format.frontmatter import read_front_matter
+from harness_repo.format.harness import CONFIG
 from harness_repo.format.skills import SKILL_FILE
 from harness_repo.format.textfile import read_text
-from harness_repo.format.yamlfile import YamlFile, as_mapping, read_yaml
+from harness_repo.format.yamlfile import YamlFile, as_list, as_mapping, read_yaml
 
 # Alike from here on, a removed and an added rule are one that was changed (0-1, difflib's ratio).
 ALIKE = 0.6
@@ -83,6 +84,15 @@ def list_rules(files: Mapping[str, bytes]) -> list[Rule]:
     """The rules of a harness's files, by path and line; files that are no part of a harness have none."""
     folders = {path.rpartition("/")[0] for path in files if path.rpartition("/")[2] == SKILL_FILE}
     return [rule for path in sorted(files) for rule in _rules_of(path, files[path], folders)]
+
+
+def leave_out_unlisted(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files without the prompts that harness.yaml does not list, which no model is told; all if that is broken."""
+    read = read_yaml(CONFIG, files[CONFIG])[0] if CONFIG in files else None
+    if read is None:
+        return dict(files)
+    used = [as_mapping(entry).get("file") for entry in as_list(as_mapping(read.value).get("prompt"))]
+    return {path: data for path, data in files.items() if not path.startswith("prompts/") or path in used}
 
 
 def compare_rules(base: Mapping[str, bytes], head: Mapping[str, bytes]) -> RuleChanges:

@@ -5,11 +5,12 @@ Every cut is said in its place, in words that a model reads, and listed for peop
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
 from evolution.prompts.diagnosis import CaseBrief
 from evolution.prompts.tokens import estimate_tokens
+from harness_repo.runtime.trajectory import Trajectory
 
 # Turns of a case that may stay whole when space is short: the first that matter, and the last two.
 MOST_WHOLE = 4
@@ -17,6 +18,10 @@ MOST_WHOLE = 4
 ENTRIES = 12
 # Lists of a trajectory whose rows are of a turn.
 _TURNED = ("tool_calls", "messages", "calls", "hooks")
+# Of a trajectory what the format has: the rest of it is the source's own, and never shown.
+_FORMAT = frozenset({"format", *(item.name for item in fields(Trajectory))})
+# Characters of a name that a source gave, where what it names is left out.
+LONGEST_NAME = 40
 # A cut that is hardly shorter than what it says is none.
 SLACK = 60
 
@@ -139,6 +144,7 @@ def _cut_at(brief: CaseBrief, level: Level, blamed: int | None) -> Trimmed:
     }
     if shown.trajectory is not None:
         update["trajectory"] = cutter.cut_trajectory(shown.trajectory)
+        update["trajectory"] |= cutter.tell_foreign(brief.trajectory or {}, update["trajectory"])
     cut = shown.model_copy(update=update)
     return Trimmed(cut, cutter.cuts, count_brief(cut))
 
@@ -186,6 +192,16 @@ class _Cutter:
             cut["left_out"] = [_say_turns(first, last) for first, last in gaps]
             self.cuts += [{"case": int_or_text(self.case), "turns": [first, last]} for first, last in gaps]
         return cut
+
+    def tell_foreign(self, trajectory: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+        """What is said where a trajectory has more than its format, none of which is shown; noted as one cut."""
+        foreign = {key: value for key, value in trajectory.items() if value and key not in _FORMAT}
+        missing = _length(foreign) if foreign else 0
+        if missing <= SLACK:
+            return {}
+        names = ", ".join(key[:LONGEST_NAME] for key in sorted(foreign)[:ENTRIES])
+        self.note(0, names, missing)
+        return {"left_out": [*shown.get("left_out", []), f"[{names}: {missing:,} characters cut]"]}
 
     def shrink(self, value: Any, turn: int, part: str, limit: int | None) -> Any:
         """The value with its long texts cut to `limit` characters each, noted under `part`."""

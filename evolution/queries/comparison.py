@@ -16,7 +16,7 @@ from evolution.loop.flips import (
 from evolution.loop.reasons import explain_reasons
 from evolution.loop.regressions import load_pairs, run_facts
 from evolution.loop.verdict import Policy, check_coverage, compare_facts
-from evolution.models import DatasetCase, Evaluation, Step, Verdict
+from evolution.models import DatasetCase, Evaluation, Step
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,6 @@ def compare(base: Evaluation, candidate: Evaluation, flip: str = "", category: s
         by_category=_categories(rows),
         obstacles=explain_reasons(reason.to_dict() for reason in reasons),
     )
-
-
-def verdict_reasons(verdict: Verdict) -> list[str]:
-    """The verdict's reasons as sentences in the current language."""
-    return explain_reasons(verdict.reasons)
 
 
 def step_between(base: Evaluation, candidate: Evaluation) -> Step | None:

@@ -34,28 +34,19 @@ def older(transactional_db: None) -> Iterator[MigrationExecutor]:
     migrate_to_newest()
 
 
-@pytest.mark.parametrize(
-    ("scores", "score"),
-    [
-        ({"accuracy": 1, "effectiveness": 0.5}, 0.5),
-        ({"reward": None, "note": "x"}, None),
-        ({}, None),
-        ([1], None),
-    ],
-)
-def test_older_cases_get_their_score_and_are_found(
-    older: MigrationExecutor, scores: object, score: float | None
-) -> None:
+def test_older_cases_get_their_score_and_are_found(older: MigrationExecutor) -> None:
     apps = older.loader.project_state([("evolution", BEFORE)]).apps
     harness = apps.get_model("evolution", "Harness").objects.create(name="shop", kind="agent")
-    apps.get_model("evolution", "FailureCase").objects.create(
-        harness=harness, source="x", source_id="1", title="t", reply="券后价说错了", scores=scores
-    )
+    scores = [{"accuracy": 1, "effectiveness": 0.5}, {"reward": None, "note": "x"}, {}, [1]]
+    for number, stored in enumerate(scores):
+        fields = {"source": "x", "source_id": str(number), "title": "t", "reply": "券后价说错了"}
+        apps.get_model("evolution", "FailureCase").objects.create(harness=harness, **fields, scores=stored)
 
     migrate_to_newest()
 
-    case = FailureCase.objects.get()
-    assert case.score == score
-    assert CaseText.objects.get().text == ""
+    cases = FailureCase.objects.order_by("source_id")
+    assert list(cases.values_list("score", flat=True)) == [0.5, None, None, None]
+    assert list(CaseText.objects.values_list("text", flat=True)) == [""] * 4
     index_texts()
-    assert [row.pk for row in list_cases(case.harness, CaseFilter(text="后价"))] == [case.pk]
+    found = list_cases(cases[0].harness, CaseFilter(text="后价"))
+    assert {row.pk for row in found} == {case.pk for case in cases}

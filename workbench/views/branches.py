@@ -8,9 +8,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from evolution.actions import branches as branch_actions
 from evolution.errors import LoopError
-from evolution.loop.flags import Flag
 from evolution.loop.proposal_flags import flag_proposal
-from evolution.loop.pull_requests import write_pull_request
+from evolution.loop.pull_requests import PullRequest, write_pull_request
 from evolution.models import Proposal
 from workbench.access import Request, actor_of, get_for, told
 from workbench.branch_view import view_branch
@@ -71,11 +70,9 @@ def decide(request: Request, harness: str, pk: int) -> HttpResponse:
 def pull_request(request: Request, harness: str, pk: int) -> HttpResponse:
     """The text of a pull request, to copy; `?part=body` or `?part=title` gives it as plain text."""
     proposal = _get(request, harness, pk)
-    flags = _read_flags(request, proposal)
-    if flags is None:
+    text = _write_text(request, proposal)
+    if text is None:
         return redirect("proposal", harness, pk)
-    address = request.build_absolute_uri(reverse("proposal", args=[harness, pk]))
-    text = write_pull_request(proposal, flags, address)
     part = {"body": text.body, "title": text.title}.get(request.GET.get("part", ""))
     if part is not None:
         return HttpResponse(part, content_type="text/plain; charset=utf-8")
@@ -83,10 +80,11 @@ def pull_request(request: Request, harness: str, pk: int) -> HttpResponse:
     return render_page(request, "pull_request.html", context, proposal.harness)
 
 
-def _read_flags(request: Request, proposal: Proposal) -> list[Flag] | None:
-    """What is to be looked at in the version; None, and a message, when there is none that can be read."""
+def _write_text(request: Request, proposal: Proposal) -> PullRequest | None:
+    """The text; None, and a message, when there is no version that can be read."""
+    address = request.build_absolute_uri(reverse("proposal", args=[proposal.harness.name, proposal.pk]))
     with told(request):
         if not proposal.head_commit:
             raise LoopError(_("there is no version yet"))
-        return flag_proposal(proposal)
+        return write_pull_request(proposal, flag_proposal(proposal), address)
     return None

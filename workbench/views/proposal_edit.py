@@ -19,8 +19,9 @@ from evolution.models import Proposal
 from harness_repo.git.errors import HarnessRepoError
 from harness_repo.runtime.storable import is_storable
 from workbench.access import Request, actor_of, told
-from workbench.forms import FileForm, first_error
+from workbench.forms import first_error
 from workbench.rendering import render_page
+from workbench.review_forms import FileForm
 from workbench.typed_file import (
     Checked,
     Standing,

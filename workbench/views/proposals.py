@@ -26,12 +26,13 @@ from workbench.access import Request, actor_of, get_for, get_harness_for, told
 from workbench.branch_log import Span, count_since_draft, list_commits, read_span
 from workbench.branch_view import view_branch
 from workbench.diff_page import DiffPage, show_diff
-from workbench.forms import InstructionForm, first_error, read_reason
+from workbench.forms import first_error, read_reason
 from workbench.proposal_brief import describe_brief
 from workbench.proposal_list import arrange, read_order
 from workbench.proposal_parts import describe_parts
 from workbench.rendering import refresh_when_done, render_page, wanted_part
 from workbench.review_flags import count_flags
+from workbench.review_forms import InstructionForm
 from workbench.review_notes import ReviewNotes, read_notes
 from workbench.review_places import locate_notes
 

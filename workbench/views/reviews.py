@@ -24,8 +24,9 @@ from evolution.models import Proposal, ReviewComment, ReviewThread
 from evolution.queries.reviews import SpokenThread, list_threads
 from harness_repo.git.errors import HarnessRepoError
 from workbench.access import Request, actor_of, get_harness_for, told
-from workbench.forms import ChangesForm, CommentForm, PlaceForm, first_error, read_form, read_reason
+from workbench.forms import first_error, read_form, read_reason
 from workbench.rendering import render_page
+from workbench.review_forms import ChangesForm, CommentForm, PlaceForm
 from workbench.views.proposals import get_proposal, show_proposal
 
 

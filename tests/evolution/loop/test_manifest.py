@@ -1,9 +1,12 @@
 import pytest
+import yaml
 
+from evolution.loop.authors import author_of
 from evolution.loop.manifest import build_manifest
+from evolution.loop.repositories import open_repository
 from evolution.models import Proposal
 from tests.evolution.intake import make_cluster
-from tests.evolution.measured import make_evaluation, make_harness, make_proposal, run, teach
+from tests.evolution.measured import DEV, make_evaluation, make_harness, make_proposal, run, teach
 
 pytestmark = pytest.mark.django_db
 
@@ -33,6 +36,22 @@ def test_a_manifest_says_what_the_branch_changes_of_its_base() -> None:
     ]
     assert (manifest["at_risk"], manifest["at_risk_total"]) == (["q1", "q2"], 2)
     assert manifest["measured_on"] == harness.evaluations.get().pk
+
+
+def test_the_rules_of_a_section_that_is_taken_out_are_removed() -> None:
+    harness = make_harness(role=b"knows: q1\n- Never guess.\n")
+    proposal = make_proposal(harness, teach(1))
+    repository = open_repository(harness)
+    config = yaml.safe_load(repository.files(proposal.base_commit)["harness.yaml"])
+    listed = [entry for entry in config["prompt"] if entry["file"] != "prompts/role.md"]
+    data = yaml.safe_dump({**config, "prompt": listed}).encode()
+    head = repository.commit(
+        "cut", {"harness.yaml": data}, parent=proposal.base_commit, author=author_of(DEV), message="cut"
+    )
+
+    manifest = build_manifest(proposal, head, "", [])
+
+    assert manifest["rules"]["totals"] == {"added": 0, "removed": 1, "changed": 0}
 
 
 def test_where_nothing_is_measured_the_manifest_says_so() -> None:

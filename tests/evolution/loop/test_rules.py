@@ -1,4 +1,4 @@
-from evolution.loop.rules import Rule, compare_rules, list_rules
+from evolution.loop.rules import Rule, compare_rules, leave_out_unlisted, list_rules
 from harness_repo.starters import starter_files
 
 PROMPT = "prompts/constraints.md"
@@ -159,3 +159,15 @@ def test_a_value_that_a_template_sets_is_no_condition() -> None:
     text = b"{% set shop = 'x' %}\n- Never promise a refund.\n"
 
     assert [rule.condition for rule in list_rules({PROMPT: text})] == [""]
+
+
+def test_a_section_that_is_no_longer_listed_takes_its_rules_along() -> None:
+    safety = {PROMPT: b"- Never promise a refund.\n", HOOK: HOOK_TEXT}
+    listed = {"harness.yaml": f"prompt:\n- {{name: a, file: {PROMPT}}}\n".encode(), **safety}
+    changes = [
+        compare_rules(leave_out_unlisted(listed), leave_out_unlisted({"harness.yaml": config, **safety}))
+        for config in (b"prompt: []\n", b"prompt:\n- {file: [x]}\n- x\n", b"prompt: [\n")
+    ]
+
+    assert [texts(each.removed) for each in changes] == [["Never promise a refund."]] * 2 + [[]]
+    assert leave_out_unlisted(safety) == safety

@@ -78,6 +78,22 @@ def test_every_cut_says_how_much_is_missing() -> None:
     assert abs(cut["characters"] - (len(full) - len(text))) < 10
 
 
+def test_what_a_source_says_beyond_the_format_is_left_out_and_said() -> None:
+    brief = conversation(2)
+    trajectory = {
+        **(brief.trajectory or {}),
+        "meta": {"blob": "b" * 2_000_000},
+        "tools": [FILLER],
+        "usage": {"x": LONG},
+    }
+    trimmed = trim_case(brief.model_copy(update={"trajectory": trajectory}), 100_000)
+    (cut,) = trimmed.cuts
+    assert (cut["part"], cut["characters"] > 2_000_000) == ("meta, tools", True)
+    assert (trimmed.brief.trajectory or {})["left_out"] == [
+        f"[meta, tools: {cut['characters']:,} characters cut]"
+    ]
+
+
 def test_long_lists_are_cut_to_their_first_entries() -> None:
     calls = [{"turn": 1, "name": "list", "result": [{"id": n, "note": FILLER} for n in range(400)]}]
     case = CaseBrief(id="1", trajectory={"tool_calls": [*calls, {"turn": 9, "name": "x", "result": "y"}]})

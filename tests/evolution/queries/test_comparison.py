@@ -1,7 +1,7 @@
 import pytest
 
 from evolution.loop.evaluation import resume_evaluation
-from evolution.queries.comparison import compare, verdict_reasons
+from evolution.queries.comparison import compare
 from tests.evolution.measured import (
     DEV,
     make_evaluation,
@@ -41,11 +41,3 @@ def test_obstacles_are_said_in_words() -> None:
     ]
     resume_evaluation(DEV, candidate)
     assert compare(base, candidate).obstacles[1] == "not comparable: an evaluation has not ended"
-
-
-def test_reasons_of_a_verdict_are_sentences() -> None:
-    step = make_measured_step(teach(*range(1, 21)))
-    assert step.verdict is not None
-    first, second = verdict_reasons(step.verdict)
-    assert first.startswith("accuracy rises by 45.0 points")
-    assert second.startswith("effectiveness rises by 22.5 points")

@@ -1,6 +1,7 @@
 """The branch on a proposal's page: what others did to it, the remote, and the text of a pull request."""
 
 import html
+import shutil
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,14 @@ def test_a_path_that_is_no_text_is_said_on_the_page(world: World, developer: Cli
     assert "is not a path inside" in post(developer, world, "approve", reviewed=head)
     addresses = [address for name, address in list_pages(world).items() if name.startswith("proposal")]
     assert {developer.get(address).status_code for address in addresses} <= {200, 302, 404}
+
+
+def test_the_text_leads_back_to_the_proposal_when_the_repository_is_gone(
+    world: World, viewer: Client
+) -> None:
+    address = list_pages(world)["proposal_pull_request"]
+    # Its flags are kept from now on.
+    assert viewer.get(address).status_code == 200
+    shutil.rmtree(open_repository(world.harness).path)
+
+    assert viewer.get(address).status_code == 302

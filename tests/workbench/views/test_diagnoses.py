@@ -1,11 +1,14 @@
 """Diagnoses on the page of their cluster: ranked, with what they rest on, decided about, and asked for again."""
 
 import pytest
+from django.db import connection
 from django.test import Client
-from pytest_django import Settings
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from evolution.models import Cluster, DatasetCase, Diagnosis, Exchange, FailureCase, Job, Proposal
 from evolution.queries.diagnoses import Answer
+from tests.evolution.intake import make_failure
 from tests.workbench.views.conftest import World, make_diagnosis, make_exchange
 from workbench.answer_view import compare_answers
 
@@ -40,6 +43,38 @@ def test_the_newest_answer_is_on_top_and_what_failed_since_is_told(world: World,
 
     assert [len(view.hypotheses) for view in context["newest_answers"]] == [0, 1]
     assert context["earlier_answers"] == []
+
+
+def test_many_answers_take_no_more_queries_than_one(
+    world: World, blamed: Diagnosis, viewer: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    url = world.url("clusters/1/")
+    # Something is kept by the process after the first.
+    viewer.get(url)
+    with CaptureQueriesContext(connection) as first:
+        assert viewer.get(url).status_code == 200
+    for part in ("prompt", "judge") * 4:
+        again = make_diagnosis(world.cluster, world.case)
+        Diagnosis.objects.filter(pk=again.pk).update(part=part)
+    with django_assert_max_num_queries(len(first)):
+        page = viewer.get(url)
+    assert sum(len(view.hypotheses) for view in page.context["earlier_answers"]) == 9
+
+
+def test_many_labels_take_no_more_queries_than_one(
+    world: World, blamed: Diagnosis, developer: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    url = world.url(f"diagnoses/{blamed.pk}/relabel/")
+    with CaptureQueriesContext(connection) as first:
+        assert developer.get(url).status_code == 200
+    for key in ("q2", "q3", "q4"):
+        tied = DatasetCase.objects.get(key=key)
+        other = make_failure(world.harness, key, cluster=world.cluster, dataset_case=tied)
+        blamed.evidence.append({"case": other.pk, "turn": 0, "quote": "x", "verified": True})
+    blamed.save()
+    with django_assert_max_num_queries(len(first)):
+        page = developer.get(url).content.decode()
+    assert all(key in page for key in ("q1", "q2", "q3", "q4"))
 
 
 def test_what_is_not_the_harnesss_fault_is_offered_no_draft(
@@ -100,9 +135,9 @@ def test_labels_that_were_changed_are_corrected_under_their_key(
         f"split-{pk}": "dev",
     }
 
-    page = developer.post(world.url(f"diagnoses/{blamed.pk}/handle/"), fields, follow=True)
+    answer = developer.post(world.url(f"diagnoses/{blamed.pk}/handle/"), fields, follow=True)
 
-    (told,) = page.context["messages"]
+    (told,) = answer.context["messages"]
     dataset = DatasetCase.objects.filter(key="q1")[0].version.dataset
     assert f"q1 ({dataset} v2)" in str(told)
     assert f"case {pk}" in str(told)

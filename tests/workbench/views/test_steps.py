@@ -112,7 +112,7 @@ def test_a_step_on_an_old_base_says_so(world: World, viewer: Client) -> None:
 
 def test_a_step_on_an_older_dataset_says_so_until_it_is_decided(world: World, viewer: Client) -> None:
     assert "older dataset" not in viewer.get(world.url("steps/1/")).content.decode()
-    dataset = world.step.candidate_evaluation.dataset_version.dataset
+    dataset = Evaluation.objects.get(candidate_of=world.step).dataset_version.dataset
     newer = DatasetVersion.objects.create(dataset=dataset, number=99, digest="9" * 64)
 
     page = viewer.get(world.url("steps/1/")).content.decode()
@@ -262,7 +262,7 @@ def test_a_proposal_whose_diagnosis_is_rejected_is_not_offered_and_says_why(
     world: World, developer: Client
 ) -> None:
     free_the_steps(world)
-    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(state="rolled_back")
+    Diagnosis.objects.filter(pk=world.diagnosis.pk).update(state="rejected")
     # Ticked by hand it is not taken for chosen either.
     for query in ("", f"?chosen=1&proposals={world.proposal.pk}"):
         answer = developer.get(world.url(f"steps/{query}"))
