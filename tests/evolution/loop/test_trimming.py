@@ -124,14 +124,14 @@ LONG = "z" * 200_000
     "fields",
     [
         {"findings": [{"kind": "k", "text": LONG}]},
-        {"findings": [{"kind": LONG, "text": "short"}] * 400},
+        {"findings": [{"kind": LONG, "text": "short"}] * 40},
         {"reasons": {"accuracy": LONG}},
         {"reasons": {f"metric {n}": FILLER for n in range(4_000)}},
         {"category": LONG},
         {"trajectory": {"hooks": [{"turn": 1, "name": "h", "outcome": "fail", "detail": LONG}]}},
         {"trajectory": {"hooks": [{"outcome": "fail", "detail": FILLER}] * 3_000}},
         {"trajectory": {"skills_loaded": [LONG], "error": LONG}},
-        {"trajectory": {"tool_calls": [{"turn": 1, "name": LONG, "error": FILLER}] * 3_000}},
+        {"trajectory": {"tool_calls": [{"turn": 1, "name": LONG, "error": FILLER}] * 100}},
         {"trajectory": {"tool_calls": [{"turn": n, "name": "x", "error": FILLER} for n in range(3_000)]}},
     ],
 )

@@ -1,8 +1,10 @@
 from django.test import Client
 
+from evolution.actors import SYSTEM
 from evolution.loop.predictions import settle_predictions
 from evolution.models import Evaluation, Proposal
 from evolution.states import EvaluationState
+from evolution.transitions import record
 from tests.evolution.measured import run
 from tests.workbench.views.conftest import World
 
@@ -45,6 +47,8 @@ def test_a_measured_one_shows_figures_flips_and_how_its_predictions_came_out(
 ) -> None:
     manifest = {"expected_keys": ["q3"], "at_risk": ["q1"], "at_risk_total": 1, "measured_on": 1}
     Proposal.objects.filter(pk=world.proposal.pk).update(manifest=manifest, model="<b>editor</b>")
+    # The commit is the editor's: what people edited is no record of it.
+    record(SYSTEM, "proposal.committed", world.proposal, commit=world.proposal.head_commit, files=[])
     developer.post(address(world, "evaluate"))
     proposal = Proposal.objects.get(pk=world.proposal.pk)
     for evaluation in filter(None, (proposal.alone_base, proposal.alone_candidate)):
