@@ -88,6 +88,7 @@ def main() -> None:
     import django  # noqa: PLC0415  after the environment is set
 
     django.setup()
+    from django.core.management import call_command  # noqa: PLC0415  after Django's set-up
     from django.template.loader import render_to_string  # noqa: PLC0415  after Django's set-up
     from django.test import RequestFactory  # noqa: PLC0415  after Django's set-up
 
@@ -95,6 +96,8 @@ def main() -> None:
     from workbench.diff_page import Change, show_change  # noqa: PLC0415  after Django's set-up
     from workbench.diff_view import Sources  # noqa: PLC0415  after Django's set-up
 
+    # The part names its style sheet and script by what they are called when they are collected.
+    call_command("collectstatic", verbosity=0, interactive=False)
     for name, make in SIZES.items():
         old, new = make()
         text = write_diff(old, new)
