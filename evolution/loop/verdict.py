@@ -185,10 +185,8 @@ def measure_all(pairs: Sequence[CasePair], policy: Policy) -> dict[str, MetricFi
 
     measured = [measure(pairs, name, policy) for name in METRICS]
     corrected = multipletests([figures.p for figures in measured], method="holm")[1]
-    return {
-        name: replace(figures, p=float(p))
-        for name, figures, p in zip(METRICS, measured, corrected, strict=True)
-    }
+    adjusted = zip(METRICS, measured, corrected, strict=True)
+    return {name: replace(figures, p=float(p)) for name, figures, p in adjusted}
 
 
 def measure(pairs: Sequence[CasePair], metric: str, policy: Policy) -> MetricFigures:

@@ -19,7 +19,7 @@ from evolution.models import Cluster, Diagnosis, Event, Job, Proposal
 from evolution.states import ClusterState, JobState, ProposalState
 from harness_repo.git.objects import Author
 from tests.evolution.intake import SKILL
-from tests.evolution.loop.test_proposals import draft, make_diagnosis
+from tests.evolution.loop.drafts import draft, make_diagnosis
 from tests.evolution.measured import ANNA, DEV, VIEWER
 from tests.evolution.racing import run_at_once
 

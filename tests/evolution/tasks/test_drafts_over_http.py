@@ -14,7 +14,7 @@ from evolution.states import ProposalState
 from evolution.tasks.jobs import perform_job
 from tests.evolution import model_server as served
 from tests.evolution.intake import SKILL
-from tests.evolution.loop.test_proposals import make_diagnosis
+from tests.evolution.loop.drafts import make_diagnosis
 from tests.evolution.measured import DEV
 from tests.evolution.model_server import Behaviour, ModelServer, model_server, use_server
 

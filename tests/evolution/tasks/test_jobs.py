@@ -12,7 +12,7 @@ from evolution.models import Harness, Job, Proposal
 from evolution.states import JobKind, JobState, ProposalState
 from evolution.tasks import jobs
 from evolution.tasks.jobs import perform_job, resume_lost_jobs
-from tests.evolution.loop.test_proposals import make_diagnosis
+from tests.evolution.loop.drafts import make_diagnosis
 from tests.evolution.measured import DEV
 
 pytestmark = pytest.mark.django_db
