@@ -23,7 +23,7 @@ from harness_repo.git.repository import MAIN
 from tests.evolution import model_server as served
 from tests.evolution.hostile import ORDERS, PHRASE, list_members, make_hostile_cluster
 from tests.evolution.intake import SKILL
-from tests.evolution.loop.test_proposals import make_diagnosis
+from tests.evolution.loop.drafts import make_diagnosis
 from tests.evolution.measured import DEV, move_live
 from tests.evolution.model_server import Behaviour, ModelServer, model_server, use_server
 from tests.evolution.obedience import orders_anywhere, orders_outside_fences

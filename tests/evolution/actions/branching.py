@@ -1,5 +1,6 @@
 """A proposal's branch outside the workbench, for tests: what others do to it, and how it then stands."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,20 @@ def standing(proposal: Proposal) -> Standing:
 def places(proposal: Proposal) -> tuple[Here, There]:
     found = standing(proposal)
     return found.here, found.there
+
+
+def commit_odd_path(proposal: Proposal) -> str:
+    """Somebody pushes a file whose name is not UTF-8, which only git itself can write."""
+    path = str(open_repository(proposal.harness).path)
+
+    def git(*arguments: str, stdin: bytes = b"") -> str:
+        asked = ["git", "-C", path, "-c", "user.name=Eve", "-c", "user.email=eve@example.org", *arguments]
+        return subprocess.run(asked, input=stdin, capture_output=True, check=True).stdout.decode().strip()
+
+    blob = git("hash-object", "-w", "--stdin", stdin=b"x\n")
+    tree = git("mktree", stdin=f"100644 blob {blob}\tnonutf".encode() + b"\xff.md\n")
+    listed = git("ls-tree", proposal.branch)
+    whole = git("mktree", stdin=f"{listed}\n040000 tree {tree}\tskills\n".encode())
+    new = git("commit-tree", whole, "-p", proposal.head_commit, "-m", "odd")
+    git("update-ref", f"refs/heads/{proposal.branch}", new)
+    return new

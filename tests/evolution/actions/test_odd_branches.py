@@ -34,6 +34,7 @@ from harness_repo.git.repository import HarnessRepository
 from tests.evolution.actions.branching import (
     EVE,
     ROLE,
+    commit_odd_path,
     edit,
     fetch,
     make_approved,
@@ -54,23 +55,6 @@ def proposal() -> Proposal:
 @pytest.fixture
 def there(proposal: Proposal, tmp_path: Path, settings: Settings) -> HarnessRepository:
     return make_remote(proposal, tmp_path / "there.git", settings)
-
-
-def commit_odd_path(proposal: Proposal) -> str:
-    """Somebody pushes a file whose name is not UTF-8, which only git itself can write."""
-    path = str(open_repository(proposal.harness).path)
-
-    def git(*arguments: str, stdin: bytes = b"") -> str:
-        asked = ["git", "-C", path, "-c", "user.name=Eve", "-c", "user.email=eve@example.org", *arguments]
-        return subprocess.run(asked, input=stdin, capture_output=True, check=True).stdout.decode().strip()
-
-    blob = git("hash-object", "-w", "--stdin", stdin=b"x\n")
-    tree = git("mktree", stdin=f"100644 blob {blob}\tnonutf".encode() + b"\xff.md\n")
-    listed = git("ls-tree", proposal.branch)
-    whole = git("mktree", stdin=f"{listed}\n040000 tree {tree}\tskills\n".encode())
-    new = git("commit-tree", whole, "-p", proposal.head_commit, "-m", "odd")
-    git("update-ref", f"refs/heads/{proposal.branch}", new)
-    return new
 
 
 def test_names_of_files_that_no_database_takes_stop_no_round(proposal: Proposal) -> None:

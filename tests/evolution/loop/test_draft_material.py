@@ -7,7 +7,7 @@ from evolution.loop.draft_material import choose_cases, choose_files
 from evolution.loop.halves import coming_round, is_held_in
 from evolution.models import DatasetCase
 from tests.evolution.intake import make_failure
-from tests.evolution.loop.test_proposals import make_diagnosis
+from tests.evolution.loop.drafts import make_diagnosis
 from tests.evolution.measured import DEV, make_case, make_version
 
 

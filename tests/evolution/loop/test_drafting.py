@@ -17,7 +17,7 @@ from evolution.prompts.fences import read_fenced
 from evolution.states import ExchangePurpose
 from harness_repo.starters import starter_files
 from tests.evolution.intake import SKILL, Answers, draft_answer
-from tests.evolution.loop.test_proposals import make_diagnosis
+from tests.evolution.loop.drafts import make_diagnosis
 from tests.evolution.measured import DEV
 
 pytestmark = pytest.mark.django_db

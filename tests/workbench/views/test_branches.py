@@ -18,7 +18,7 @@ from evolution.models import Job, Proposal
 from harness_repo.git.objects import Author
 from harness_repo.git.remotes import import_repository
 from harness_repo.git.repository import HarnessRepository
-from tests.evolution.actions.test_branches import commit_odd_path
+from tests.evolution.actions.branching import commit_odd_path
 from tests.evolution.measured import DEV, teach
 from tests.workbench.views.conftest import World
 from tests.workbench.views.pages import list_pages
